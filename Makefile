@@ -119,6 +119,7 @@ lock: ## pin the newest versions that fit (needs uv)
 	@uv pip compile $(LOCK) --group layer -c requirements.lock -o layers/postroom/requirements.txt
 	@echo "aws-sam-cli" | uv pip compile $(LOCK) - -o requirements-sam.lock
 	@echo "awslambdaric" | uv pip compile $(LOCK) - -o requirements-rie.lock
+	@printf 'web3==8.0.0\npyunormalize<18\n' | uv pip compile $(LOCK) - -o requirements-web3.lock
 	@echo "checkov" | uv pip compile $(LOCK) - -o requirements-review.lock
 	@echo "atheris==3.0.0" | uv pip compile $(LOCK) - -o requirements-fuzz.lock
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url

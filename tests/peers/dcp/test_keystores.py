@@ -4,7 +4,8 @@ import secrets
 from uuid import uuid4
 
 import pytest
-from tests.peers.node import Reference, RefusedError
+from tests.peers.answering import RefusedError
+from tests.peers.node import Reference
 
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum_keys import EthereumKey

@@ -5,7 +5,8 @@ import platform
 from typing import Any
 
 import pytest
-from tests.peers.node import Reference, RefusedError
+from tests.peers.answering import RefusedError
+from tests.peers.node import Reference
 from tests.protocols.dcp.known import KEYS, MESSAGES
 
 from postroom.protocols.dcp.signed_message import sign_body

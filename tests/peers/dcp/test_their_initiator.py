@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pytest
+from tests.peers.answering import EndedError
 from tests.peers.dcp.reference import TheirEnd
-from tests.peers.node import EndedError, Reference
+from tests.peers.node import Reference
 from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, Json, says
 from tests.protocols.dcp.paired import End, ask
 

@@ -13,8 +13,9 @@ import pytest
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.fakes.pipeline import FakeServiceKeys
+from tests.peers.answering import RefusedError
 from tests.peers.dm3.people import Person, person, private_signing_key, unsigned
-from tests.peers.node import Reference, RefusedError
+from tests.peers.node import Reference
 from tests.pipeline.conftest import stack as stack
 from tests.pipeline.delivery_service import ALICE, BOB, SERVICE, DeliveryService
 from tests.pipeline.stack import PipelineStack

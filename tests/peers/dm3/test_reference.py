@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.peers.answering import EndedError, RefusedError
 from tests.peers.dm3.reference import HERE, PROGRAM
-from tests.peers.node import EndedError, Reference, RefusedError
+from tests.peers.node import Reference
 
 KNOWN = json.loads((HERE.parents[1] / "vectors" / "dm3.json").read_bytes())["variants"]["npm-1.7.1"]
 PRIMITIVES = KNOWN["primitives"]

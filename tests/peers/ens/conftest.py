@@ -6,12 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.local.chain.names import register_names
 from tests.names.ens.nodes import PATIENCE_SECONDS
+from tests.peers.answering import AnsweringProcess
 from tests.peers.ens.anvil import AnvilChain, EnsOfOthers, anvil
 from tests.peers.ens.packages import PROGRAM, installed
+from tests.peers.ens.web3_packages import web3_installed, web3_process
 from tests.peers.node import Reference
 
 from postroom.local.authority import Authority
@@ -88,8 +91,24 @@ def chain(chains: Chains, request: pytest.FixtureRequest) -> ReadChain:
     return chains.by_kind[request.param]
 
 
+@dataclass(frozen=True)
+class Clients:
+    """viem and ethers, and web3.py."""
+
+    node: AnsweringProcess
+    web3: AnsweringProcess
+
+    def call(self, client: str, function: str, *args: Any) -> Any:
+        """Call a function of a client."""
+        process = self.web3 if client == "web3" else self.node
+        return process.call(f"{client}.{function}", *args)
+
+
 @pytest.fixture(scope="module")
-def clients(authority: Authority) -> Iterator[Reference]:
-    """viem and ethers."""
-    with Reference(installed(), PROGRAM, ca_file=authority.pem.resolve()) as clients:
-        yield clients
+def clients(authority: Authority) -> Iterator[Clients]:
+    ca_file = authority.pem.resolve()
+    with (
+        Reference(installed(), PROGRAM, ca_file=ca_file) as node,
+        web3_process(web3_installed(), ca_file) as web3,
+    ):
+        yield Clients(node, web3)
