@@ -57,6 +57,10 @@ class DeploymentOptions(OptionGroup):
             return [self.open()]
         return [open_deployment(None, path, name) for name in read_descriptor(path).deployments]
 
+    def ca_file(self, opened: OpenDeployment) -> str | None:
+        """The certificates that an open deployment trusts instead of the public ones; None: it is on AWS."""
+        return read_descriptor(self.local.local or DEFAULT_PATH).ca_file if opened.local else None
+
     def as_shell(self, name: str) -> str:
         """The options that name the deployment `name` for any command, quoted for a shell."""
         if self._stack_name:

@@ -30,7 +30,7 @@ NEEDED: Final = (
     "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "WaitingQueueUrl", "NamesQueueUrl", "DeadLetterQueueUrl",
     "CourierQueueUrl", "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds",
     "CompactLagHours", "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond", "JobsWriteUnitsPerSecond",
-    "EnsQuorum",
+    "EnsQuorum", "EnsChainId", "EnsUniversalResolver",
     "MailboxMaxMessages", "MailboxMaxBytes", "SigningKeysSecret", "DeliveryServiceKeysSecret", "TokenKeysSecret",
     "WebhookKeysSecret", "DcpIdentitiesSecret", "ChainEndpointsSecret", "OutboundPort", "NotifyTopicArn",
 )  # fmt: skip

@@ -133,11 +133,16 @@ def _step_json(step: EnsStep, now: float) -> dict[str, JsonValue]:
 
 
 def _block_json(block: Block | None, now: float) -> dict[str, JsonValue]:
-    return {"block": block.number if block else None, "age": round(now - block.time) if block else None}
+    return {"block": block.number if block else None, "age": _seconds_old(block, now) if block else None}
 
 
 def _age(block: Block, now: float) -> str:
-    return f"block {block.number}, {now - block.time:.0f} s old"
+    return f"block {block.number}, {_seconds_old(block, now)} s old"
+
+
+def _seconds_old(block: Block, now: float) -> int:
+    # The clock of a chain may be a little ahead of ours.
+    return max(0, round(now - block.time))
 
 
 def _marked(who: str, fault: str) -> str:

@@ -1,7 +1,7 @@
 """The options for look-ups of dm3 names, and what looks names up as they say: the pinned document, DNS and ENS."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -195,19 +195,9 @@ class NameSources:
         return EnsRegistry(lambda: self.ens, _Unlimited(), time.time)
 
     def _endpoints(self) -> "ChainEndpoints":
-        from postroom.names.ens.endpoints import ChainEndpoints
         from postroom.names.ens.lookup import Contracts
-        from postroom.names.ens.rpc import MAX_ANSWER_BYTES
-        from postroom.net.endpoint_client import EndpointClient
 
-        clients = [
-            EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=self._network.ca_file)
-            for url in self._endpoint_urls
-        ]
-        for client in clients:
-            self._undo.callback(client.close)
-        threads = self._undo.enter_context(ThreadPoolExecutor(len(clients)))
-        return ChainEndpoints(clients, self._quorum, Contracts().chain, threads)
+        return open_endpoints(self._endpoint_urls, self._quorum, Contracts().chain, self._network.ca_file, self._undo)
 
     @cached_property
     def _resolvers(self) -> "Resolvers":
@@ -227,6 +217,20 @@ class NameSources:
         from postroom.names.ipfs.gateways import IpfsGateways
 
         return IpfsGateways(self.gateway_urls, self._https)
+
+
+def open_endpoints(
+    urls: Sequence[str], quorum: int, chain: int, ca_file: str | None, undo: ExitStack
+) -> "ChainEndpoints":
+    """Endpoints of a chain. `chain`: its id; `ca_file`: instead of the public authorities; `undo`: closes them."""
+    from postroom.names.ens.endpoints import ChainEndpoints
+    from postroom.names.ens.rpc import MAX_ANSWER_BYTES
+    from postroom.net.endpoint_client import EndpointClient
+
+    clients = [EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=ca_file) for url in urls]
+    for client in clients:
+        undo.callback(client.close)
+    return ChainEndpoints(clients, quorum, chain, undo.enter_context(ThreadPoolExecutor(len(clients))))
 
 
 class _Unlimited:

@@ -53,12 +53,19 @@ class BalanceOf:
     account: bytes
 
 
-Question = Call | NonceOf | BalanceOf
+@dataclass(frozen=True, slots=True)
+class CodeOf:
+    """Ask for the bytecode of a contract. `contract`: its address, 20 bytes."""
+
+    contract: bytes
+
+
+Question = Call | NonceOf | BalanceOf | CodeOf
 
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What a call returned; a nonce or a balance as one word."""
+    """What a call returned; a nonce or a balance as one word; bytecode."""
 
     data: bytes
 

@@ -15,7 +15,7 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, parse
 from postroom.crypto.encodings import read_hex, write_hex
 from postroom.names.ens.abi import WORD
-from postroom.names.ens.calls import BalanceOf, Call, NonceOf, Outcome, Outcomes, Question, Returned, Reverted
+from postroom.names.ens.calls import BalanceOf, Call, CodeOf, NonceOf, Outcome, Outcomes, Question, Returned, Reverted
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
 """Of a whole batch. A text of 64 kB has 128 kB as hexadecimal digits."""
@@ -59,6 +59,8 @@ def _request(question: Question) -> tuple[str, list[JsonValue]]:
             return "eth_getTransactionCount", [write_hex(account), "latest"]
         case BalanceOf(account=account):
             return "eth_getBalance", [write_hex(account), "latest"]
+        case CodeOf(contract=contract):
+            return "eth_getCode", [write_hex(contract), "latest"]
 
 
 def read_batch(data: bytes, questions: Sequence[Question], *, chain: int, now: float) -> tuple[Block, Outcomes]:
@@ -68,8 +70,10 @@ def read_batch(data: bytes, questions: Sequence[Question], *, chain: int, now: f
     """
     chain_answer, block_answer, *answers = _answers(data, len(questions) + 2)
     found = _number(chain_answer.get("result"))
+    if found is None:
+        raise ChainAnswerError(f"it tells no chain id{_said(chain_answer)}")
     if found != chain:
-        raise ChainAnswerError(f"it is of another chain: not {chain}")
+        raise ChainAnswerError(f"it is of the chain {found}, not {chain}")
     block = _block(block_answer.get("result"))
     if block.time < now - BLOCK_OLD_SECONDS:
         raise ChainAnswerError(f"its newest block is {now - block.time:.0f} s old")
@@ -100,7 +104,7 @@ def _answers(data: bytes, number: int) -> list[dict[str, JsonValue]]:
 
 def _outcome(question: Question, answer: dict[str, JsonValue]) -> Outcome:
     result = answer.get("result")
-    if not isinstance(question, Call):
+    if isinstance(question, NonceOf | BalanceOf):
         number = None if "error" in answer else _number(result)
         if number is None:
             raise ChainAnswerError(f"a nonce or a balance is no number{_said(answer)}")
@@ -108,7 +112,7 @@ def _outcome(question: Question, answer: dict[str, JsonValue]) -> Outcome:
     data = None if "error" in answer else read_hex(result)
     if data is not None:
         return Returned(data)
-    reverted = _revert_data(answer.get("error"))
+    reverted = _revert_data(answer.get("error")) if isinstance(question, Call) else None
     if reverted is None:
         raise ChainAnswerError(f"a call failed{_said(answer)}")
     return Reverted(reverted)
