@@ -85,6 +85,8 @@ ALARMED = (
     *((f"{name} that fails", "AWS/Lambda", "Errors", name) for name in resources("AWS::Serverless::Function")),
     *((f"{name} that may not, or cannot", STACK, "OwnFault", name) for name in SERVICES),
     *((f"{name} that is throttled", STACK, "QuotaExhausted", name) for name in SERVICES),
+    ("an endpoint of the chain that fails", STACK, "EndpointFailed", "dm3"),
+    ("an endpoint of the chain that disagrees", STACK, "EndpointDisagreed", "dm3"),
     ("the inbox throttled", "AWS/Lambda", "Throttles", "InboxFunction"),
     ("the dm3 inbox throttled", "AWS/Lambda", "Throttles", "Dm3Function"),
     ("the mailbox API throttled", "AWS/Lambda", "Throttles", "MailboxFunction"),

@@ -7,7 +7,7 @@ from botocore.stub import Stubber
 from tests.aws import Deployed, new_clients
 
 from postroom.core.errors import NotNowError
-from postroom.core.own_faults import OwnFaults, explain
+from postroom.core.own_faults import FaultKind, OwnFaults, explain
 from postroom.net.aws_errors import CancelledError, our_own_fault, transacting, transient_as_not_now, with_error_context
 from postroom.runtime.adapters import AwsForwarding
 
@@ -26,7 +26,7 @@ BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
 def test_every_aws_code_for_an_exhausted_quota_is_temporary(code: str) -> None:
     fault = explain(code, "dynamodb:PutItem", "table", "post")
     assert fault
-    assert fault.quota
+    assert fault.kind is FaultKind.QUOTA
     with pytest.raises(NotNowError), transient_as_not_now():
         raise ClientError({"Error": {"Code": code, "Message": ""}}, "PutItem")
 
@@ -37,7 +37,7 @@ def test_every_aws_code_for_an_exhausted_quota_is_temporary(code: str) -> None:
 def test_a_broken_resource_is_not_a_quota_and_not_temporary(code: str) -> None:
     fault = explain(code, "secretsmanager:GetSecretValue", "secret", "s")
     assert fault
-    assert not fault.quota
+    assert fault.kind is FaultKind.BROKEN
     with pytest.raises(ClientError), transient_as_not_now():
         raise ClientError({"Error": {"Code": code, "Message": ""}}, "GetSecretValue")
 
@@ -92,7 +92,7 @@ def test_a_throttled_transaction_is_reported() -> None:
         with pytest.raises(CancelledError), transacting():
             dynamodb.transact_write_items(TransactItems=[{"Delete": {"TableName": "post", "Key": {"pk": {"S": "x"}}}}])
     [fault] = own_faults.take()
-    assert fault.quota
+    assert fault.kind is FaultKind.QUOTA
 
 
 def test_a_refused_event_is_reported() -> None:

@@ -39,6 +39,12 @@ CALLS = {
 }
 """What may follow `add_metric(` in the functions, and the names it writes: a new form needs a new line here."""
 
+ASK_A_CHAIN = {
+    one["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"]
+    for one in resources("AWS::Serverless::Function").values()
+    if "CHAIN_ENDPOINTS_SECRET" in one["Environment"]["Variables"]
+}
+
 
 def written(function: str) -> set[str]:
     code = (ROOT / "functions" / FUNCTIONS[function]).read_text(encoding="utf-8")
@@ -46,6 +52,7 @@ def written(function: str) -> set[str]:
         code += Path(mailbox_log_lines.__file__).read_text(encoding="utf-8")
     # Written in one place for all of them.
     names = {"OwnFault", "QuotaExhausted"} if "@reporting_own_faults(" in code else set()
+    names |= {"EndpointFailed", "EndpointDisagreed"} if function in ASK_A_CHAIN else set()
     names |= {"Answered", "Refused", "Refused…"} if "log_response(" in code else set()
     for call in re.findall(r"add_metric\((.*)", code):
         [(form, match)] = [(form, match) for form in CALLS if (match := re.match(form, call))]

@@ -6,8 +6,10 @@ AWS refuses every call of a service in its own words.
 
 import json
 import re
+import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +20,7 @@ from botocore.awsrequest import AWSResponse, HTTPHeaders
 from botocore.exceptions import ClientError
 from tests.aws import resources
 from tests.contents import with_contents
+from tests.fakes.endpoints import Answer, fake_endpoint
 from tests.functions.delivery_service import open_service, put_registry
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import (
@@ -46,15 +49,18 @@ from tests.functions.stack import FunctionsStack, Json
 from tests.functions.test_mailbox import sign_in
 from tests.functions.test_notifications import hook as hook
 from tests.functions.test_notifications import watch
+from tests.names.ens.nodes import TextNode
 
 from postroom.core.errors import SettingsError
 from postroom.core.settings import DeploymentSettings
+from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
 from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.operators import Operators
+from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "operate" / "own-faults.md"
 LONG_AGO = MADE_AT - 7 * 86_400
@@ -298,6 +304,14 @@ FUNCTION_DENIED = "Access to a handler function is denied"
 QUEUE_DENIED = "Access to a queue is denied"
 QUOTA = "AWS is throttling"
 NO_KEY = "A domain has no signing key"
+ENDPOINT_FAILS = "An endpoint of the chain fails"
+ENDPOINTS_DISAGREE = "Endpoints of the chain disagree"
+METRICS = {
+    QUOTA: "QuotaExhausted",
+    ENDPOINT_FAILS: "EndpointFailed",
+    ENDPOINTS_DISAGREE: "EndpointDisagreed",
+}
+"""Of failures that are not `OwnFault`."""
 
 
 def strike(service: str, status: int, code: str, operation: str = "") -> None:
@@ -363,7 +377,8 @@ def bad_secret(name: str, text: str) -> Callable[[FunctionsStack], None]:
 class Row:
     """One failure. `on`, `action`: what the log names, of secrets without the end that AWS adds to their ARN.
 
-    `sockets`: what API Gateway answers to whoever sends over a WebSocket.
+    `sockets`: what API Gateway answers to whoever sends over a WebSocket. `endpoints`: what each endpoint of the chain
+    answers, if there are any.
     """
 
     failure: str
@@ -373,11 +388,12 @@ class Row:
     action: str
     then: Then
     sockets: int = 200
+    endpoints: tuple[Answer, ...] = ()
 
     @property
     def what(self) -> str:
         """What the sentence names, as a reader of the page knows it."""
-        known = {"bucket bucket": "the bucket", _SOCKETS: "the WebSocket API"}
+        known = {"bucket bucket": "the bucket", _SOCKETS: "the WebSocket API", _ENDPOINT: "an endpoint"}
         on = known.get(self.on, self.on.replace(_SECRET, "secret "))
         return f"{on}: `{self.action}`" if self.action else on
 
@@ -387,6 +403,7 @@ class Row:
 
 
 _SOCKETS = f"WebSocket API wss://{SOCKET_HOST}/dcp"
+_ENDPOINT = "endpoint 127.0.0.1 of the chain"
 _SECRET = "secret arn:aws:secretsmanager:eu-west-1:123456789012:secret:"
 SECRETS = {
     "SigningKeys": '{{"<domain>": {{"selector": "<selector>", "pem": "<PKCS#8>"}}, …}} (postroom domain add --key)',
@@ -435,6 +452,14 @@ SENTENCES = {
         "no signing key is stored for {on}: its messages, including Feedback, wait, and are given up in the end. "
         "Store one (postroom domain add {on} --key … --selector …)"
     ),
+    ENDPOINT_FAILS: (
+        "{on}: {action}. The next one of the list is used, if there is one; if this lasts, look at the status and the "
+        "limits of its provider, or replace it (postroom dm3 chain put)"
+    ),
+    ENDPOINTS_DISAGREE: (
+        "{on}: it does not say what others say, and is not believed. If it is always this one, it does not follow the "
+        "chain, or lies: replace it (postroom dm3 chain put)"
+    ),
     **{
         f"The content of {name} is malformed": (
             f"{{on}}: it must contain {form}. Restore its previous version (aws secretsmanager "
@@ -464,6 +489,13 @@ def _of_secrets() -> Iterator[Row]:
             for work, then in works.items():
                 failure = f"The content of {name} is malformed"
                 yield Row(failure, work, bad_secret(name, text), _SECRET + name, "", then)
+
+
+def _node(texts: dict[str, dict[str, str]]) -> TextNode:
+    """A node that knows these texts, at the time of the samples."""
+    node = TextNode(texts)
+    node.clock = lambda: MADE_AT
+    return node
 
 
 _KEY = "c2VjcmV0LWtleS1ieXRlcy1vZi1vdXItb3duLTMyYnl0ZXM"
@@ -511,6 +543,10 @@ ROWS = [
     *_of_secrets(),
     Row("The content of DeliveryServiceKeys is malformed", DM3_CLAIM, bad_secret("DeliveryServiceKeys", "{}"),
         _SECRET + "DeliveryServiceKeys", "", Then.WAITS),
+    Row(ENDPOINT_FAILS, DM3_NEWCOMER, lambda _: None, _ENDPOINT, "it answered with status 503", Then.RPC_LOOK_UP,
+        endpoints=(lambda _: (503, {}, b""), _node({}))),
+    Row(ENDPOINTS_DISAGREE, DM3_NEWCOMER, lambda _: None, _ENDPOINT, "", Then.RPC_LOOK_UP,
+        endpoints=(_node({}), _node({ALICE: {PROFILE_KEY: "data:,"}}))),
     Row(NO_KEY, FEEDBACK, bad_secret("SigningKeys", "{}"), RECEIVER, "", Then.WAITS),
     Row(DENIED, INBOX, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.NOT_QUEUED),
     Row(DENIED, DM3, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.RPC),
@@ -624,6 +660,10 @@ sentence below. It names the resource, never a message, a mailbox, or the conten
 as `OwnFault`, or as `QuotaExhausted` if nothing is broken and AWS is throttling. The SDK does not repeat a request
 that was denied or whose resource is gone; it has tried a throttled one three times by then.
 
+Endpoints of the chain of ENS that fail or disagree have metrics of their own, because single cases are usual: a
+provider limits requests, a new block reaches one endpoint later than another, and the contract of a stranger's name may
+run too long, or say something else to everybody. Of an endpoint, only the host is shown, never its URL.
+
 An instance reads a secret when it first needs it, and again after 45 seconds at the earliest: it may take that long to
 notice that a secret was repaired. Rules and mailboxes of the directory are cached for half a minute.
 
@@ -654,7 +694,7 @@ def document() -> str:
     for failure, sentence in SENTENCES.items():
         rows = [row for row in ROWS if row.failure == failure]
         shown = sentence.format(on="…", action="…")
-        metric = "QuotaExhausted" if failure == QUOTA else "OwnFault"
+        metric = METRICS.get(failure, "OwnFault")
         lines += ["", f"## {failure}", "", f"`{metric}`. Logged: `{shown}`", ""]
         lines += ["| Function | Processing | Resource and request | Result |", "|---|---|---|---|"]
         told = (f"| {_service(row.work.function)} | {row.work.what} | {row.what} | {row.then} |" for row in rows)
@@ -686,14 +726,31 @@ def ready(running: FunctionsStack) -> FunctionsStack:
     return running
 
 
+@pytest.fixture
+def put_endpoints(ready: FunctionsStack) -> Iterator[Callable[[Sequence[Answer]], None]]:
+    """Stores endpoints of the chain, by what they answer with."""
+    with ExitStack() as undo:
+
+        def put(answers: Sequence[Answer]) -> None:
+            servers = [undo.enter_context(fake_endpoint(answer)) for answer in answers]
+            urls = [f"http://127.0.0.1:{server.port}/{_KEY}" for server in servers]
+            store = ready.deployed
+            ChainEndpointUrls(store.clients.secrets, store.secrets["ChainEndpoints"], time.time).put(urls)
+
+        yield put
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.failure}: {row.on}: {row.work.what}")
 def test_own_fault(
     request: pytest.FixtureRequest,
     ready: FunctionsStack,
     row: Row,
+    put_endpoints: Callable[[Sequence[Answer]], None],
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    if row.endpoints:
+        put_endpoints(row.endpoints)
     if row.work in (TELL_SESSION, BAD_MESSAGE):
         request.getfixturevalue("hook").answers = [row.sockets]
     event = row.work.ready(ready)
@@ -711,9 +768,9 @@ def test_own_fault(
     output = capsys.readouterr().out
     told = [line["message"] for line in log_lines(output) if line["level"] == "ERROR"]
     assert [_plain(message) for message in told if message not in CONSEQUENCES] == [row.sentence]
-    metric, other = ("QuotaExhausted", "OwnFault") if row.failure == QUOTA else ("OwnFault", "QuotaExhausted")
+    metric = METRICS.get(row.failure, "OwnFault")
     assert metrics(output)[metric] == [1]
-    assert other not in metrics(output)
+    assert ({"OwnFault", *METRICS.values()} - {metric}).isdisjoint(metrics(output))
     for said in (output, caplog.text):
         assert _KEY not in said
         # Of what a sentence explains no stack is shown; where the run itself fails, AWS Lambda shows one.

@@ -6,10 +6,13 @@ from typing import cast
 import pytest
 
 from postroom.core.errors import NotNowError
+from postroom.core.own_faults import FaultKind, OwnFaults
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE
+from postroom.names.ens.endpoints import EndpointVerdict
 from postroom.names.ens.ens import Ens
+from postroom.names.ens.rpc import Block
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
-from postroom.runtime.chain import ChainInUse
+from postroom.runtime.chain import FAIR_SECONDS, ChainInUse, EndpointFaults
 
 
 class StoredUrls:
@@ -53,3 +56,27 @@ def test_endpoints_that_cannot_be_read_are_a_failed_look_up() -> None:
     with pytest.raises(NotNowError) as caught:
         in_use(StoredUrls(), unavailable)()
     assert caught.value.reason is PROFILE_LOOKUP_FAILED
+
+
+BLOCK = Block(16, 1_800_000_000)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kinds"),
+    [
+        (EndpointVerdict("rpc.example", BLOCK), []),
+        (EndpointVerdict("rpc.example", None, "it answered with status 503"), [FaultKind.ENDPOINT_FAILED]),
+        (EndpointVerdict("rpc.example", None, "it did not answer in time", FAIR_SECONDS), [FaultKind.ENDPOINT_FAILED]),
+        (EndpointVerdict("rpc.example", None, "it did not answer in time", FAIR_SECONDS / 2), []),
+        (EndpointVerdict("rpc.example", BLOCK, differs=True), [FaultKind.ENDPOINT_DISAGREED]),
+    ],
+    ids=["answered", "failed", "late", "had no time", "disagreed"],
+)
+def test_an_operator_is_told_of_endpoints_that_fail_or_disagree(
+    verdict: EndpointVerdict, kinds: list[FaultKind]
+) -> None:
+    own_faults = OwnFaults()
+    EndpointFaults(own_faults).note([verdict, verdict])
+    faults = own_faults.take()
+    assert [fault.kind for fault in faults] == kinds
+    assert all(fault.sentence.startswith("endpoint rpc.example of the chain: it ") for fault in faults)

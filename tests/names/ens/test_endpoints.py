@@ -11,7 +11,7 @@ import pytest
 from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
 
 from postroom.names.ens.calls import Call, Returned, Reverted
-from postroom.names.ens.endpoints import Agreed, ChainEndpoints, DisagreementError
+from postroom.names.ens.endpoints import Agreed, ChainEndpoints, DisagreementError, EndpointVerdict
 from postroom.names.ens.rpc import MAX_ANSWER_BYTES, Block
 from postroom.net.endpoint_client import EndpointClient
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
@@ -54,6 +54,7 @@ class Town:
         self._undo = undo
         self._pool = undo.enter_context(ThreadPoolExecutor(8))
         self.servers: list[FakeEndpoint] = []
+        self.observed: list[tuple[EndpointVerdict, ...]] = []
 
     def agree(
         self, *answers: Any, quorum: int = 2, seconds: float = SECONDS, judge: Any = lambda outcomes: outcomes
@@ -64,7 +65,7 @@ class Town:
             client = EndpointClient(f"http://127.0.0.1:{server.port}/KEY", max_response_bytes=MAX_ANSWER_BYTES)
             self._undo.callback(client.close)
             clients.append(client)
-        endpoints = ChainEndpoints(clients, quorum, 1, self._pool)
+        endpoints = ChainEndpoints(clients, quorum, 1, self._pool, observe=self.observed.append)
         return endpoints.agree(CALLS, judge, seconds=seconds, now=NOW)
 
     def asked(self) -> list[int]:
@@ -97,6 +98,36 @@ def test_one_that_lies_is_outvoted_and_named(town: Town) -> None:
     agreed = town.agree(lies, honest, honest)
     assert (agreed.said, agreed.alike) == (HONEST, 2)
     assert sorted(verdict.why for verdict in agreed.verdicts) == ["", "", "too few others said the same"]
+
+
+def differing(town: Town) -> list[bool]:
+    [verdicts] = town.observed
+    return sorted(verdict.differs for verdict in verdicts)
+
+
+def test_who_observes_is_given_what_became_of_each_request(town: Town) -> None:
+    agreed = town.agree(fails, honest, honest)
+    assert town.observed == [agreed.verdicts]
+    assert sorted(verdict.why for verdict in agreed.verdicts) == ["", "", "it answered with status 503"]
+    assert differing(town) == [False] * 3
+
+
+def test_who_observes_is_shown_one_that_is_outvoted(town: Town) -> None:
+    town.agree(lies, honest, honest)
+    assert differing(town) == [False, False, True]
+
+
+def test_of_two_that_differ_nobody_knows_which_one_lies(town: Town) -> None:
+    with pytest.raises(DisagreementError) as caught:
+        town.agree(lies, honest)
+    assert town.observed == [caught.value.verdicts]
+    assert differing(town) == [True, True]
+
+
+def test_one_that_answers_alone_does_not_differ(town: Town) -> None:
+    with pytest.raises(DisagreementError):
+        town.agree(fails, honest)
+    assert differing(town) == [False, False]
 
 
 def test_two_that_differ_are_not_believed(town: Town) -> None:

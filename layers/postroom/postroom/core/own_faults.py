@@ -5,6 +5,7 @@ function reports them: in its log, each sentence once, and in a metric with an a
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from threading import Lock
 from typing import Final
 
@@ -42,15 +43,25 @@ _REMEDIES: Final = {
 }
 
 
+class FaultKind(StrEnum):
+    """What kind of fault it is; its value is the name of its metric."""
+
+    BROKEN = "OwnFault"
+    """Something is missing, denied or malformed."""
+    QUOTA = "QuotaExhausted"
+    """AWS is throttling; nothing is broken."""
+    ENDPOINT_FAILED = "EndpointFailed"
+    """An endpoint of the chain that the operator has set did not answer as it should."""
+    ENDPOINT_DISAGREED = "EndpointDisagreed"
+    """Such an endpoint did not say what others said."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnFault:
-    """`sentence`: what is wrong, where, and what to do; nothing about a message, a mailbox, or a secret.
-
-    `quota`: AWS is throttling; nothing is broken.
-    """
+    """`sentence`: what is wrong, where, and what to do; nothing about a message, a mailbox, or a secret."""
 
     sentence: str
-    quota: bool = False
+    kind: FaultKind = FaultKind.BROKEN
 
 
 class OwnFaults:
@@ -83,7 +94,7 @@ def explain(code: str, action: str, kind: str, name: str) -> OwnFault | None:
         return OwnFault(
             f"{resource}: AWS is throttling {action} ({code}). The request waits, or was refused for now; "
             "if this lasts, raise the limit of the resource or the account's quota (AWS Service Quotas)",
-            quota=True,
+            FaultKind.QUOTA,
         )
     if code in DENIED:
         named_by = f" (parameter {_NAMED_BY[kind]})" if kind in _NAMED_BY else ""

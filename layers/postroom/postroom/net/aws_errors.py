@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError, HTTPClientError, Inc
 from botocore.exceptions import ConnectionError as NoConnectionError
 
 from postroom.core.errors import NotNowError
-from postroom.core.own_faults import OwnFault, OwnFaults, explain
+from postroom.core.own_faults import FaultKind, OwnFault, OwnFaults, explain
 from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE
 
@@ -68,7 +68,7 @@ def is_transient(error: BotoCoreError | ClientError) -> bool:
             error_code(error) in _PASSING
             or status == _TOO_MANY_REQUESTS
             or status >= 500
-            or (fault is not None and fault.quota)
+            or (fault is not None and fault.kind is FaultKind.QUOTA)
         )
     return isinstance(error, (NoConnectionError, HTTPClientError, IncompleteReadError))
 

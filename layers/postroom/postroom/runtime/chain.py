@@ -1,14 +1,46 @@
-"""What asks ENS, by the endpoints that are stored now."""
+"""What asks ENS, by the endpoints that are stored now; and what operators are told of these endpoints."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from postroom.core.errors import NotNowError
+from postroom.core.own_faults import FaultKind, OwnFault, OwnFaults
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 if TYPE_CHECKING:
+    from postroom.names.ens.endpoints import EndpointVerdict
     from postroom.names.ens.ens import Ens
+
+FAIR_SECONDS: Final = 1.0
+"""Of an endpoint that had less time to answer nothing is reported: a stranger's gateway may have used the rest."""
+
+
+class EndpointFaults:
+    """Records endpoints that fail or disagree as faults of the deployment: in a log, only their hosts are shown."""
+
+    def __init__(self, own_faults: OwnFaults) -> None:
+        self._own_faults = own_faults
+
+    def note(self, verdicts: "Iterable[EndpointVerdict]") -> None:
+        """Record what became of a request to endpoints."""
+        for verdict in verdicts:
+            if verdict.block is None and verdict.seconds >= FAIR_SECONDS:
+                self._note(
+                    FaultKind.ENDPOINT_FAILED,
+                    f"endpoint {verdict.host} of the chain: {verdict.why}. The next one of the list is used, if there "
+                    "is one; if this lasts, look at the status and the limits of its provider, or replace it "
+                    "(postroom dm3 chain put)",
+                )
+            elif verdict.differs:
+                self._note(
+                    FaultKind.ENDPOINT_DISAGREED,
+                    f"endpoint {verdict.host} of the chain: it does not say what others say, and is not believed. If "
+                    "it is always this one, it does not follow the chain, or lies: replace it (postroom dm3 chain put)",
+                )
+
+    def _note(self, kind: FaultKind, sentence: str) -> None:
+        self._own_faults.note(OwnFault(sentence, kind))
 
 
 class ChainInUse:

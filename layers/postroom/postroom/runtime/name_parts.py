@@ -237,6 +237,7 @@ class NameParts(DeploymentParts):
         from postroom.names.ens.lookup import Contracts
         from postroom.names.ens.rpc import MAX_ANSWER_BYTES
         from postroom.net.endpoint_client import EndpointClient
+        from postroom.runtime.chain import EndpointFaults
 
         settings = self._settings
         clients = [
@@ -250,7 +251,8 @@ class NameParts(DeploymentParts):
             bytes.fromhex(settings.ens_registry[2:]),
             settings.ens_chain_id,
         )
-        endpoints = ChainEndpoints(clients, settings.ens_quorum, settings.ens_chain_id, threads)
+        faults = EndpointFaults(self._own_faults)
+        endpoints = ChainEndpoints(clients, settings.ens_quorum, settings.ens_chain_id, threads, observe=faults.note)
         return Ens(endpoints, gateways, contracts, self._system.clock, seconds)
 
     @cached_property

@@ -17,4 +17,4 @@ def reporting_own_faults(own_faults: OwnFaults, logger: Logger, metrics: Metrics
     finally:
         for fault in own_faults.take():
             logger.error(fault.sentence)
-            metrics.add_metric("QuotaExhausted" if fault.quota else "OwnFault", MetricUnit.Count, 1)
+            metrics.add_metric(fault.kind, MetricUnit.Count, 1)

@@ -3,8 +3,9 @@
 import time
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from dataclasses import dataclass
-from typing import Final, Generic, Protocol, TypeVar
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from postroom.core.errors import NotNowError
 from postroom.names.ens.agreement import Agreement
@@ -35,12 +36,15 @@ class ChainEndpoint(Protocol):
 class EndpointVerdict:
     """What became of a request to one endpoint. `block` None: it failed, or had not answered.
 
-    `why`: a sentence, if it is not one of those that agreed.
+    `why`: a sentence, if it is not one of those that agreed. `differs`: it is not, and others said something else.
+    `seconds`: for which it was waited, at most.
     """
 
     host: str
     block: Block | None
     why: str = ""
+    seconds: float = inf
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,24 @@ class DisagreementError(NotNowError):
         self.verdicts = verdicts
 
 
+ObserveVerdicts: TypeAlias = Callable[[tuple[EndpointVerdict, ...]], None]
+
+
+def _ignore(_: tuple[EndpointVerdict, ...]) -> None:
+    """Nobody wants to know."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainEndpoints:
-    """Asks endpoints, in the order of a list. `chain`: the id that theirs must have; `pool`: asks several at a time."""
+    """Asks endpoints, in the order of a list. `chain`: the id that theirs must have; `pool`: asks several at a time;
+    `observe`: is given the verdicts of each request.
+    """
 
     endpoints: Sequence[ChainEndpoint]
     quorum: int
     chain: int
     pool: Executor
+    observe: ObserveVerdicts = field(default=_ignore, kw_only=True)
 
     def agree(
         self, questions: Sequence[Question], judge: Callable[[Outcomes], A], *, seconds: float, now: float
@@ -80,36 +94,42 @@ class ChainEndpoints:
         deadline = time.monotonic() + seconds
         body = write_batch(questions)
         agreement: Agreement[A] = Agreement(len(self.endpoints), self.quorum)
-        waiting: dict[Future[bytes], ChainEndpoint] = {}
+        waiting: dict[Future[bytes], EndpointVerdict] = {}
         failed: list[EndpointVerdict] = []
-        answered: list[tuple[str, Block, A]] = []
+        answered: list[tuple[A, Block, EndpointVerdict]] = []
         while agreement.agreed is None and not agreement.has_failed:
             for place in agreement.next_endpoints():
-                endpoint = self.endpoints[place]
-                waiting[self.pool.submit(endpoint.post, body, max(0.0, deadline - time.monotonic()))] = endpoint
+                endpoint, left = self.endpoints[place], max(0.0, deadline - time.monotonic())
+                silent = EndpointVerdict(endpoint.host, None, "it did not answer in time", left)
+                waiting[self.pool.submit(endpoint.post, body, left)] = silent
             done, _ = wait(waiting, max(0.0, deadline - time.monotonic()), FIRST_COMPLETED)
             if not done:
                 break
             for future in done:
-                host = waiting.pop(future).host
+                silent = waiting.pop(future)
                 try:
                     block, outcomes = read_batch(future.result(), questions, chain=self.chain, now=now)
                 except (EndpointError, ChainAnswerError) as error:
                     agreement.fail()
-                    failed.append(EndpointVerdict(host, None, str(error)))
+                    failed.append(replace(silent, why=str(error)))
                 else:
                     said = judge(outcomes)
                     agreement.add(said)
-                    answered.append((host, block, said))
-        failed += (EndpointVerdict(endpoint.host, None, "it did not answer in time") for endpoint in waiting.values())
+                    answered.append((said, block, replace(silent, block=block, why="")))
         agreed = agreement.agreed
+        is_split = len({said for said, _, _ in answered}) > 1
         verdicts = (
-            *(EndpointVerdict(host, block, "" if said == agreed else _DIFFERS) for host, block, said in answered),
+            *(
+                verdict if said == agreed else replace(verdict, why=_DIFFERS, differs=is_split)
+                for said, _, verdict in answered
+            ),
             *failed,
+            *waiting.values(),
         )
+        self.observe(verdicts)
         if agreed is None:
             raise DisagreementError(self._why(agreement.number_alike, len(verdicts)), verdicts)
-        newest = max((block for _, block, said in answered if said == agreed), key=lambda block: block.number)
+        newest = max((block for said, block, _ in answered if said == agreed), key=lambda block: block.number)
         return Agreed(agreed, agreement.number_alike, newest, verdicts)
 
     def _why(self, alike: int, tried: int) -> str:
