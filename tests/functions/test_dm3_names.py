@@ -2,86 +2,21 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable
 from threading import Event
-from typing import Any
 
 import pytest
-from tests.aws import Deployed
-from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
-from tests.functions.delivery_service import open_service
 from tests.functions.logs import log_lines
-from tests.functions.samples import BOB, DM3_URL, MADE_AT, http, profile_uri, service_keys, sqs, user_keys
-from tests.functions.stack import FunctionsStack, functions_stack
+from tests.functions.newcomers import API_KEY, CAROL, DAN, Newcomers
+from tests.functions.newcomers import newcomers as newcomers
+from tests.functions.samples import BOB, MADE_AT, profile_uri, sqs, user_keys
 from tests.names.ens.nodes import PATIENCE_SECONDS, TextNode
 
-from postroom.core.ijson import JsonValue
-from postroom.local.dns import DnsServer
-from postroom.local.zones import Mode, ZoneTree
-from postroom.names.publishing import text_record
+from postroom.local.zones import Mode
 from postroom.names.registry import PROFILE_KEY
-from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
-from postroom.protocols.dm3.message import MessageMetadata
-from postroom.protocols.dm3.sign import sign_message
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
-
-DAN, CAROL = "dan.example", "carol.eth"
-"""In DNS, and in ENS."""
-API_KEY = "the-key-of-a-provider"
-
-
-@dataclass
-class Newcomers:
-    """The functions, with a signed zone and two endpoints of a chain."""
-
-    running: FunctionsStack
-    zones: ZoneTree
-    nodes: list[TextNode]
-    servers: list[FakeEndpoint]
-
-    def publish(self, uri: str, mode: Mode = Mode.SIGNED) -> None:
-        """Publish DAN's profile in DNS."""
-        self.zones.put(DAN, text_record(DAN, PROFILE_KEY, uri), mode)
-
-    def submit(self, sender: str, as_sender: str = "") -> Any:
-        """What is answered to a message of a sender to BOB; `as_sender`: whom it says that it is from."""
-        keys, name = user_keys(sender), as_sender or sender
-        envelope = write_envelope(
-            sign_message("Hello", MessageMetadata(to=BOB, sender=name, timestamp_ms=MADE_AT * 1000), keys.signing),
-            delivery=DeliveryInformation(BOB, name),
-            receiver_key=user_keys(BOB).encryption.public,
-            service_key=service_keys().encryption[0].public,
-            signing=keys.signing,
-        )
-        params: list[JsonValue] = [envelope.as_json()]
-        body = json.dumps({"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": params, "id": 1}).encode()
-        answer = self.running.invoke("Dm3Function", http("POST", DM3_URL, MADE_AT, body))
-        said = json.loads(answer["body"])
-        return said["error"]["data"]["reason"] if "error" in said else said["result"]
-
-
-@pytest.fixture
-def newcomers(deployed: Deployed) -> Iterator[Newcomers]:
-    open_service(deployed, service_keys(), {BOB: profile_uri(user_keys(BOB))}, [Dm3Mailbox(BOB)])
-    zones, nodes = (
-        ZoneTree(clock=lambda: MADE_AT),
-        [TextNode({CAROL: {PROFILE_KEY: profile_uri(user_keys(CAROL))}}) for _ in range(2)],
-    )
-    for node in nodes:
-        node.clock = time.time
-    with ExitStack() as undo:
-        dns = undo.enter_context(DnsServer(zones))
-        servers = [undo.enter_context(fake_endpoint(node)) for node in nodes]
-        urls = [f"http://127.0.0.1:{server.port}/{API_KEY}" for server in servers]
-        ChainEndpointUrls(deployed.clients.secrets, deployed.secrets["ChainEndpoints"], time.time).put(urls)
-        running = undo.enter_context(
-            functions_stack(deployed, Resolvers=f"udp://{dns.address}", TrustAnchors=zones.anchor_text.strip())
-        )
-        yield Newcomers(running, zones, nodes, servers)
 
 
 def test_a_sender_in_a_signed_zone_is_verified(newcomers: Newcomers) -> None:
