@@ -1,6 +1,7 @@
 """Calls of ENS's contracts, and what they return or revert with (EIP-137, ENSIP-1, 5, 10 and 23, EIP-3668)."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from postroom.crypto.ethereum import keccak_256
@@ -87,12 +88,14 @@ Outcome = Returned | Reverted
 Outcomes = tuple[Outcome, ...]
 
 
+# A look-up needs the node of its name twice, and most names are below the same few.
+@lru_cache(16)
 def namehash(name: str) -> bytes:
     """The node of a normalised name, 32 bytes (EIP-137)."""
-    node = bytes(32)
-    for label in reversed(name.split(".")) if name else ():
-        node = keccak_256(node + keccak_256(label.encode()))
-    return node
+    if not name:
+        return bytes(32)
+    label, _, parent = name.partition(".")
+    return keccak_256(namehash(parent) + keccak_256(label.encode()))
 
 
 def dns_form(name: str) -> bytes:
