@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -18,10 +19,16 @@ import trustme
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.cli.conftest import Postroom, code_of
+from tests.names.ipfs.trees import car_of, file_of
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
+from postroom.names.ipfs.cid import Cid
+from postroom.names.publishing import text_record
+from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 
 DOMAIN, HOST = "shop.example", "nlweb.shop.example"
@@ -308,6 +315,86 @@ def test_the_dialect_of_2026_has_other_names(visit: Visit, fake_domain: FakeDoma
         code, checks = visit(pw.port, "--dialect", "pollyweb")
     assert (code, ill(checks, "warning")) == (0, ["manifest"])
     assert checks["key pw1"]["status"] == "good"
+
+
+# --- dm3 ----------------------------------------------------------------------------------------------------------
+
+
+KEYS = UserKeys.random()
+PROFILE = UserProfile(KEYS.encryption.public, KEYS.signing.public, ("ds.example",)).as_json()
+SERVICE = ServiceProfile(KEYS.encryption.public, KEYS.signing.public, f"https://{HOST}/dm3").as_json()
+DOCUMENT = json.dumps(PROFILE).encode()
+
+
+def with_dm3(fake_domain: FakeDomain, *records: str) -> None:
+    fake_domain.tree.put(DOMAIN, "\n".join([HERE + fake_domain.record(), *records]))
+
+
+def dm3(uri: str, key: str = PROFILE_KEY) -> str:
+    return text_record(DOMAIN, key, uri)
+
+
+def test_profiles_of_a_user_and_of_a_delivery_service_in_dns(
+    visit: Visit, fake_domain: FakeDomain, web: FakeWeb
+) -> None:
+    web.pages[f"GET {HOST}/a?dm3Hash={sha256(DOCUMENT).hexdigest()}"] = (200, DOCUMENT)
+    uri = f"https://{HOST}/a?dm3Hash={sha256(DOCUMENT).hexdigest()}"
+    with_dm3(fake_domain, dm3(uri), dm3(data_uri(SERVICE), SERVICE_KEY))
+    code, checks = visit(web.port)
+    assert (code, ill(checks, "good")) == (0, [*ALL[:5], "dm3 record", *ALL[5:]])
+    assert checks["dm3 record"]["found"] == (
+        "at _dm3.shop.example. is published network.dm3.profile under https:, network.dm3.deliveryService under data:"
+    )
+
+
+@pytest.mark.parametrize(
+    ("records", "reason", "found"),
+    [
+        ([dm3(data_uri(SERVICE))], "ProfileInvalid", "network.dm3.profile: "),
+        ([dm3(data_uri(PROFILE)), dm3(data_uri(SERVICE))], "ProfileInvalid", "there are two records"),
+        ([dm3("http://shop.example/a")], "ProfileInvalid", "the URI's scheme is none of"),
+        ([dm3(f"https://{HOST}/a?dm3Hash={'0' * 64}")], "ProfileInvalid", "answered with status 404"),
+        (['_dm3 300 TXT "network.dm3.profiles=data:,"'], "ProfileUnknown", "no record at _dm3.shop.example."),
+        ([dm3("")], "ProfileUnknown", "no record at _dm3.shop.example."),
+    ],
+    ids=["of a service", "two", "http", "no document", "another key", "taken back"],
+)
+def test_an_invalid_dm3_record(
+    visit: Visit, fake_domain: FakeDomain, web: FakeWeb, records: list[str], reason: str, found: str
+) -> None:
+    with_dm3(fake_domain, *records)
+    code, checks = visit(web.port)
+    assert (code, ill(checks)) == (1, ["dm3 record"])
+    assert checks["dm3 record"]["reason"] == reason
+    assert found in str(checks["dm3 record"]["found"])
+    assert "`postroom dm3 publish` prints" in str(checks["dm3 record"]["next"])
+
+
+def test_a_dm3_document_that_cannot_be_fetched_now(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    with_dm3(fake_domain, dm3(f"https://{HOST}/a?dm3Hash={'0' * 64}"))
+    web.pages[f"GET {HOST}/a?dm3Hash={'0' * 64}"] = (503, b"")
+    code, checks = visit(web.port)
+    assert (code, ill(checks), ill(checks, "not checked")) == (3, [], ["dm3 record"])
+    assert checks["dm3 record"]["reason"] == "ProfileLookupFailed"
+
+
+def test_a_dm3_profile_in_ipfs_needs_a_gateway(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    tree = file_of(DOCUMENT, len(DOCUMENT))
+    cid = Cid.from_bytes(tree.root.cid)
+    with_dm3(fake_domain, dm3(f"ipfs://{cid}"))
+    code, checks = visit(web.port)
+    assert (code, checks["dm3 record"]["next"]) == (3, "name one: --ipfs-gateway")
+    web.pages[f"GET {HOST}/ipfs/{cid}?format=car&dag-scope=entity"] = (200, car_of(tree.blocks))
+    code, checks = visit(web.port, "--ipfs-gateway", f"https://{HOST}")
+    assert (code, checks["dm3 record"]["status"]) == (0, "good")
+
+
+def test_a_zone_of_dm3_records_that_is_not_signed(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    fake_domain.tree.put("bare.example", HERE)
+    fake_domain.tree.put("_dm3.bare.example", f'@ 300 TXT "{PROFILE_KEY}={data_uri(PROFILE)}"', Mode.UNSIGNED)
+    _, checks = visit(web.port, domain="bare.example")
+    assert (checks["dm3 record"]["status"], checks["dm3 record"]["reason"]) == ("bad", "ProfileUnknown")
+    assert checks["dm3 record"]["next"] == "sign the zone, and publish its DS record in the parent zone"
 
 
 # --- host and certificate ---------------------------------------------------------------------------------------

@@ -9,7 +9,16 @@ import typer
 from postroom.cli.checks import exit_of, shown
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, chosen_selector, dialect_called, domain_name, load_private_key
-from postroom.cli.network import ConnectionOptions, LookupOptions, Network, anchors_of, build_https, open_resolvers
+from postroom.cli.network import (
+    ConnectionOptions,
+    IpfsGatewayOption,
+    LookupOptions,
+    Network,
+    anchors_of,
+    build_https,
+    choose_ipfs_gateways,
+    open_resolvers,
+)
 from postroom.cli.options import repeatable
 from postroom.cli.output import print_json
 from postroom.cli.terminal import print_line
@@ -34,14 +43,15 @@ def doctor(
         ),
     ] = None,
     *,
+    ipfs_gateway: IpfsGatewayOption = None,
     lookups: LookupOptions,
     connections: ConnectionOptions,
     as_json: AsJson = False,
 ) -> None:
     """Check a domain from outside; suggest a fix for each problem.
 
-    Its zone, keys, host, certificate, inbox and manifest are checked. Exit code 0: good, perhaps with warnings; 1:
-    something is bad; 3: nothing is bad, but something could not be checked.
+    Its zone, keys, host, certificate, inbox and manifest are checked, and its records of dm3, if there are any. Exit
+    code 0: good, perhaps with warnings; 1: something is bad; 3: nothing is bad, but something could not be checked.
     """
     from postroom.doctor import Patient, examine, overall
     from postroom.protocols.nlweb.names import MAX_NAME
@@ -53,7 +63,8 @@ def doctor(
     patient = Patient(domain, chosen, selectors, load_private_key(sign_with) if sign_with else None)
     network = connections.network(trust_anchor=lookups.trust_anchor)
     with open_resolvers(network) as resolvers:
-        checks = shown(examine(patient, look_from(network, resolvers)), quietly=as_json)
+        outside = look_from(network, resolvers, choose_ipfs_gateways(ipfs_gateway, network))
+        checks = shown(examine(patient, outside), quietly=as_json)
     status = overall(checks)
     if as_json:
         print_json({"domain": domain, "status": str(status), "checks": [check.as_json() for check in checks]})
@@ -62,19 +73,25 @@ def doctor(
     raise typer.Exit(exit_of(status))
 
 
-def look_from(network: Network, resolvers: "Resolvers") -> "ExaminerNetwork":
+def look_from(network: Network, resolvers: "Resolvers", ipfs_gateways: tuple[str, ...] = ()) -> "ExaminerNetwork":
     """The network of these settings. Zones that are proven once are known to all look-ups. Raises SettingsError."""
     from postroom.doctor import ExaminerNetwork
     from postroom.doctor.tls import look_at_certificate
     from postroom.names.dnssec import KnownZones, validate
     from postroom.names.host_addresses import addresses
+    from postroom.names.ipfs.gateways import IpfsGateways
+    from postroom.names.profile_documents import ProfileDocuments
+    from postroom.names.uris import uri_reader
 
-    anchors, known = anchors_of(network), KnownZones()
+    anchors, known, https = anchors_of(network), KnownZones(), build_https(network, resolvers)
+    documents = ProfileDocuments(https, IpfsGateways(ipfs_gateways, https) if ipfs_gateways else None, time.time)
     return ExaminerNetwork(
         look_up=lambda name, rdtype: validate(name, rdtype, anchors, resolvers.asking(), time.time(), known=known),
         addresses=lambda host: addresses(host, resolvers.asking()),
         certificate=lambda host, found: look_at_certificate(host, found, network.port, network.ca_file),
-        https=build_https(network, resolvers),
+        https=https,
         clock=time.time,
         allow_private=network.allow_private,
+        read_uri=uri_reader(lambda: documents),
+        reads_ipfs=bool(ipfs_gateways),
     )

@@ -11,6 +11,7 @@ from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import UsageFault
 from postroom.cli.local_stack import LocalOptions
 from postroom.cli.options import OptionGroup, repeatable
+from postroom.core.errors import SettingsError
 from postroom.core.settings import DeploymentSettings
 
 if TYPE_CHECKING:
@@ -23,6 +24,15 @@ if TYPE_CHECKING:
 Resolver = Annotated[
     list[str] | None,
     repeatable("DNS resolver: HOST[:PORT], udp://…, tcp://… or https://…", "--resolver", metavar="HOST:PORT"),
+]
+IpfsGatewayOption = Annotated[
+    list[str] | None,
+    repeatable(
+        "Gateway of IPFS, for profiles under ipfs: https://HOST",
+        "--ipfs-gateway",
+        metavar="URL",
+        show_default="the local stack's",
+    ),
 ]
 CaFile = Annotated[
     Path | None,
@@ -158,6 +168,16 @@ def build_https(network: Network, resolvers: "Resolvers") -> "HttpsClient":
         )
     except OSError as error:
         raise UsageFault(f"--ca-file {network.ca_file} has no certificates (PEM): {error.strerror}") from None
+
+
+def choose_ipfs_gateways(named: list[str] | None, network: Network) -> tuple[str, ...]:
+    """The gateways of IPFS that an option names, or else those of the local stack. Raises UsageFault."""
+    from postroom.names.uris import read_gateways
+
+    try:
+        return read_gateways(",".join(named or ())) or network.ipfs_gateways
+    except SettingsError as error:
+        raise UsageFault(f"--ipfs-gateway: {error}") from None
 
 
 def _read_anchor(path: Path) -> str:

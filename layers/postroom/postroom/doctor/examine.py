@@ -1,6 +1,6 @@
 """The order of an examination; checks that depend on a failed one are skipped."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -8,14 +8,19 @@ import dns.name
 from dns.rdatatype import DNSKEY, DS, SOA, TXT
 
 from postroom.client import Sender
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.doctor.answers import SUBJECT, judge_round_trip
 from postroom.doctor.checks import DoctorCheck, bad, skipped
+from postroom.doctor.dm3_record import DM3_RECORD, invalid, judge_profiles, judge_record, without_gateway
 from postroom.doctor.keys import KeyFound, judge_key, unknown
 from postroom.doctor.network import ExaminerNetwork
 from postroom.doctor.post_office import PostOffice, attempt
 from postroom.doctor.zone import ZoneFound, judge_zone
-from postroom.names.dnssec import Bogus
+from postroom.names.dm3_records import owner_name
+from postroom.names.dnssec import Bogus, Secure, Verdict
+from postroom.names.uris import scheme_of
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import Dialect
 
@@ -57,14 +62,40 @@ def _names(patient: Patient, outside: ExaminerNetwork) -> Generator[DoctorCheck,
     zone = ZoneFound(patient.domain, outside.look_up(place, SOA))
     if isinstance(zone.soa, Bogus):
         zone = replace(zone, ds=outside.look_up(place, DS), dnskey=outside.look_up(place, DNSKEY))
+    dm3_owner = owner_name(patient.domain) if zone.is_good else None
+    dm3 = outside.look_up(dns.name.from_text(dm3_owner), TXT) if dm3_owner else None
     owners = {it: dns.name.from_text(patient.dialect.key_name(patient.domain, it)) for it in patient.selectors}
     verdicts = {it: outside.look_up(owner, TXT) for it, owner in owners.items()} if zone.is_good else {}
-    yield from judge_zone(zone, verdicts.values(), outside.clock())
+    proven = [dm3] if isinstance(dm3, Secure) else []
+    yield from judge_zone(zone, [*verdicts.values(), *proven], outside.clock())
     keys = [judge_key(it, owners[it], verdicts[it]) if it in verdicts else unknown(it) for it in owners]
     for key in keys:
         yield key.record
         yield key.strength
+    if dm3_owner and dm3:
+        yield from _dm3_record(dm3_owner, dm3, outside)
     return keys
+
+
+def _dm3_record(owner: str, verdict: Verdict, outside: ExaminerNetwork) -> Iterator[DoctorCheck]:
+    """The check `dm3 record`, where there is one."""
+    texts = judge_record(owner, verdict)
+    if isinstance(texts, Mapping):
+        yield attempt(DM3_RECORD, lambda: _profiles(owner, texts, outside))
+    elif texts:
+        yield texts
+
+
+def _profiles(owner: str, texts: Mapping[str, str], outside: ExaminerNetwork) -> DoctorCheck:
+    documents: dict[str, JsonValue] = {}
+    for key, uri in texts.items():
+        if scheme_of(uri) == "ipfs" and not outside.reads_ipfs:
+            return without_gateway(key)
+        try:
+            documents[key] = outside.read_uri(uri).value
+        except TheirError as error:
+            return invalid(owner, key, error)
+    return judge_profiles(owner, texts, documents)
 
 
 def _buffer(host: str, outside: ExaminerNetwork) -> DoctorCheck:

@@ -8,6 +8,7 @@ from dns.rdatatype import RdataType
 
 from postroom.doctor.host import Certificate
 from postroom.names.dnssec import Verdict
+from postroom.names.uris import ReadUri
 from postroom.net.https import HttpsClient
 
 
@@ -17,7 +18,8 @@ class ExaminerNetwork:
 
     `look_up`: the verdict on records. `addresses`: those of a host, none if there is no such host; raises NotNowError.
     `certificate`: of a host at one of these addresses; raises NotNowError. `clock`: epoch seconds. `allow_private`:
-    senders here also connect to private addresses.
+    senders here also connect to private addresses. `read_uri`: what a URI of a dm3 profile leads to, under `ipfs:` only
+    if `reads_ipfs`.
     """
 
     look_up: Callable[[dns.name.Name, RdataType], Verdict]
@@ -26,3 +28,5 @@ class ExaminerNetwork:
     https: HttpsClient
     clock: Callable[[], float]
     allow_private: bool
+    read_uri: ReadUri
+    reads_ipfs: bool

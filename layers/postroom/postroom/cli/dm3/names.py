@@ -16,10 +16,12 @@ from postroom.cli.dm3.inputs import REGISTRY_OBJECT, find_registry, profiles_of,
 from postroom.cli.exits import UsageFault
 from postroom.cli.network import (
     ConnectionOptions,
+    IpfsGatewayOption,
     LookupOptions,
     Network,
     anchors_of,
     build_https,
+    choose_ipfs_gateways,
     choose_network,
     open_resolvers,
 )
@@ -76,15 +78,7 @@ class NameOptions(OptionGroup):
             show_default=str(DeploymentSettings().ens_quorum),
         ),
     ] = None
-    ipfs_gateway: Annotated[
-        list[str] | None,
-        repeatable(
-            "Gateway of IPFS, for profiles under ipfs: https://HOST",
-            "--ipfs-gateway",
-            metavar="URL",
-            show_default="the local stack's",
-        ),
-    ] = None
+    ipfs_gateway: IpfsGatewayOption = None
     lookups: LookupOptions
     deployment: DeploymentName = None
 
@@ -120,12 +114,7 @@ class NameOptions(OptionGroup):
 
     def gateway_urls(self, network: Network) -> tuple[str, ...]:
         """The gateways of IPFS. Raises UsageFault."""
-        from postroom.names.uris import read_gateways
-
-        try:
-            return read_gateways(",".join(self.ipfs_gateway or ())) or network.ipfs_gateways
-        except SettingsError as error:
-            raise UsageFault(f"--ipfs-gateway: {error}") from None
+        return choose_ipfs_gateways(self.ipfs_gateway, network)
 
     def pinned_texts(self) -> "Mapping[str, Mapping[str, str]]":
         """The texts of the pinned document: of a file, or of a local stack. Raises UsageFault."""
