@@ -5,76 +5,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-from tests.cli.conftest import FakeDns, Postroom
+from tests.cli.chain_stack import PROFILE, SERVICE, TEXT, ChainStack
+from tests.cli.chain_stack import chain_stack as chain_stack
+from tests.cli.conftest import Postroom
 from tests.fakes.endpoints import fake_endpoint
 from tests.names.ens.nodes import TextNode
 from typer.testing import Result
 
-from postroom.cli.descriptor import Descriptor
-from postroom.local.authority import Authority
 from postroom.local.chain.ens_names import PUBLIC_RESOLVER
-from postroom.local.chain.hosts import CCIP_HOST, CCIP_URL, IPFS_GATEWAY, IPFS_HOST, ZONE, ZONE_TEXT, chain_endpoints
-from postroom.local.chain.local_ethereum import LocalEthereum
-from postroom.local.edge import Edge
+from postroom.local.chain.hosts import CCIP_HOST, IPFS_HOST
 from postroom.local.gateway import failure
-from postroom.local.zones import Mode
-from postroom.names.publishing import text_record
-from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
-from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
+from postroom.names.registry import PROFILE_KEY
 
-KEYS = UserKeys.random()
-PROFILE = UserProfile(KEYS.encryption.public, KEYS.signing.public, ("ds.eth",)).as_json()
-SERVICE = ServiceProfile(KEYS.encryption.public, KEYS.signing.public, "https://ds.example").as_json()
-TEXT = data_uri(PROFILE)
 API_KEY = "3c6e0b8a9c15224a"
-
-
-class ChainStack(NamedTuple):
-    """A chain and gateways that a local.json leads to. `look_up`: the command, with this stack."""
-
-    edge: Edge
-    ethereum: LocalEthereum
-    file: Path
-
-
-@pytest.fixture(scope="module")
-def chain_stack(fake_dns: FakeDns, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChainStack]:
-    folder = tmp_path_factory.mktemp("chain")
-    authority = Authority(folder / "ca")
-    with Edge(authority) as edge:
-        ethereum = LocalEthereum(time.time)
-        ethereum.serve(edge)
-        register(ethereum)
-        fake_dns.tree.put(ZONE, ZONE_TEXT)
-        fake_dns.tree.put("dan.example", text_record("dan.example", PROFILE_KEY, TEXT))
-        fake_dns.tree.put("forged.example", text_record("forged.example", PROFILE_KEY, TEXT), Mode.BOGUS)
-        fake_dns.tree.put("open.example", text_record("open.example", PROFILE_KEY, TEXT), Mode.UNSIGNED)
-        file = folder / "local.json"
-        Descriptor(
-            fake_dns.resolver, fake_dns.tree.anchor_text, str(authority.pem), edge.port, "http://127.0.0.1:9", {},
-            chain_endpoints(edge.port), (IPFS_GATEWAY,),
-        ).write(file)  # fmt: skip
-        yield ChainStack(edge, ethereum, file)
-
-
-def register(ethereum: LocalEthereum) -> None:
-    ens = ethereum.ens
-    cid = ethereum.ipfs.add(json.dumps(PROFILE).encode(), chunk_bytes=100)
-    never_added = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
-    ens.register("eth")
-    for name, text in {
-        "alice.eth": TEXT, "erin.eth": f"ipfs://{cid}", "wrong.eth": "data:,x", "lost.eth": f"ipfs://{never_added}",
-    }.items():  # fmt: skip
-        ens.register(name, PUBLIC_RESOLVER, 600 if name == "alice.eth" else 0)
-        ens.set_text(name, PROFILE_KEY, text)
-    ens.set_text("alice.eth", SERVICE_KEY, data_uri(SERVICE))
-    ens.register("team.eth", ens.deploy_offchain_resolver([CCIP_URL], ethereum.gateway_account.address))
-    ens.commit()
-    ethereum.ccip.set_text("carol.team.eth", PROFILE_KEY, TEXT)
 
 
 LookUp = Callable[..., Result]
@@ -161,7 +107,7 @@ def test_a_document_in_ipfs_is_shown_with_its_cid_and_blocks(look_up: LookUp) ->
     assert (f"ipfs://{uri['cid']}", uri["blocks"]) == (said["text"], 3)
     assert uri["gateways"] == [{"host": IPFS_HOST, "fault": None}]
     assert look_up("erin.eth", "--explain").stdout.splitlines()[-2:] == [
-        f"  proven by CID {uri['cid']}; 3 blocks", f"    ✓ {IPFS_HOST}",
+        f"  proven by CID {uri['cid']}, in 3 blocks", f"    ✓ {IPFS_HOST}",
     ]  # fmt: skip
 
 

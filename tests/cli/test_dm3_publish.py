@@ -1,7 +1,9 @@
 """`postroom dm3 publish`: what it prints is read as the profile that it was given."""
 
 import json
+import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,15 @@ import dns.rdata
 import pytest
 from dns.rdataclass import IN
 from dns.rdatatype import TXT
+from tests.cli.chain_stack import TEXT, ChainStack
+from tests.cli.chain_stack import chain_stack as chain_stack
 from tests.cli.conftest import Postroom
+from tests.fakes.endpoints import fake_endpoint
+from tests.names.ens.nodes import TextNode
 from typer.testing import Result
 
+from postroom.crypto.encodings import write_hex
+from postroom.local.chain.ens_names import PUBLIC_RESOLVER
 from postroom.names.dm3_records import read_texts
 from postroom.names.ens.abi import decode
 from postroom.names.ens.calls import namehash
@@ -152,3 +160,84 @@ def test_a_profile_that_is_too_long_for_a_text_fits_into_a_document(publish: Pub
     result = publish("alice.eth", file="long.json")
     assert (result.exit_code, "too long for a text: use --as https or --as ipfs" in result.stderr) == (2, True)
     assert printed(publish("alice.eth", "--as", "ipfs", "--json", file="long.json"))["cid"]
+
+
+# ---- in ENS ----------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def local(chain_stack: ChainStack) -> tuple[str, ...]:
+    return ("--local", str(chain_stack.file))
+
+
+@pytest.fixture
+def found(postroom: Postroom, local: tuple[str, ...], tmp_path: Path) -> Callable[[str], dict[str, Any]]:
+    """What `postroom dm3 lookup` finds on the local chain."""
+    (tmp_path / "nobody.json").write_text("{}")
+    return lambda name: printed(postroom("dm3", "lookup", name, "--json", "--pinned", "nobody.json", *local))
+
+
+@pytest.mark.parametrize("where", ["data", "ipfs"])
+@pytest.mark.parametrize("name", ["alice.eth", "bare.eth", "new.eth", "new.alice.eth"])
+def test_a_local_chain_takes_the_text_and_the_profile_is_found(
+    publish: Publish, local: tuple[str, ...], found: Callable[[str], dict[str, Any]], name: str, where: str
+) -> None:
+    said = printed(publish(name, "--as", where, "--json", *local))
+    assert (said["published"], said["resolver"]) == (True, write_hex(PUBLIC_RESOLVER))
+    looked_up = found(name)
+    assert (looked_up["text"], looked_up["profile"]) == (said["text"], ALICE.as_json())
+
+
+def test_people_are_told_what_a_local_chain_took_and_what_is_left_to_do(
+    publish: Publish, local: tuple[str, ...]
+) -> None:
+    resolver = write_hex(PUBLIC_RESOLVER)
+    took = f"published     on the local chain, at the resolver {resolver}, as the text {PROFILE_KEY}:\n"
+    shown = publish("alice.eth", "--as", "ipfs", *local).stdout
+    assert shown.startswith("the file      is served by the local gateway of IPFS, as bafkrei")
+    assert took in shown
+    shown = publish("alice.eth", "--as", "https", "--url", "https://a.example/x", *local).stdout
+    assert shown.startswith("the file      serve alice.json as it is, at https://a.example/x; its dm3Hash is ")
+    assert f"{took}https://a.example/x?dm3Hash=" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("carol.team.eth", "the resolver of carol.team.eth, 0x"),
+        ("a.nowhere.eth", "the local chain does not take the text of a.nowhere.eth: a change of ENS reverts"),
+    ],
+)
+def test_what_a_local_chain_does_not_take_is_refused(
+    publish: Publish, local: tuple[str, ...], name: str, why: str
+) -> None:
+    result = publish(name, *local)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert why in result.stderr
+
+
+def test_others_may_change_names_after_a_text_was_published(
+    publish: Publish, local: tuple[str, ...], chain_stack: ChainStack, found: Callable[[str], dict[str, Any]]
+) -> None:
+    publish("alice.eth", *local)
+    ens = chain_stack.ethereum.ens
+    ens.set_text("alice.eth", PROFILE_KEY, TEXT)
+    ens.commit()
+    assert found("alice.eth")["text"] == TEXT
+
+
+def test_a_text_in_dns_is_not_sent_to_a_chain(publish: Publish, local: tuple[str, ...]) -> None:
+    said = printed(publish("dan.example", "--as", "dns", "--json", *local))
+    assert (said["published"], said["resolver"], bool(said["zone_line"])) == (False, None, True)
+
+
+def test_the_resolver_of_a_name_is_named_where_endpoints_are(publish: Publish) -> None:
+    with ExitStack() as undo:
+        node = TextNode({"alice.eth": {PROFILE_KEY: ""}})
+        node.clock = time.time
+        server = undo.enter_context(fake_endpoint(node))
+        options = ("--endpoint", f"http://127.0.0.1:{server.port}/", "--quorum", "1")
+        shown = publish("alice.eth", *options).stdout
+        assert f"to the resolver of the name, {write_hex(bytes(20))}:\n" in shown
+        result = publish("nobody.eth", "--json", *options)
+    said = json.loads(result.stdout)
+    assert (said["resolver"], said["published"]) == (None, False)
+    assert "nobody.eth has no resolver in ENS" in result.stderr

@@ -47,7 +47,6 @@ ORDERS: Final = f"orders.{RECEIVER}"
 ORDER: Final = "Order@Shop"
 """The Subject of messages to the mailbox ORDERS."""
 DAN: Final = "dan.example"
-_CHAIN_FILE: Final = "chain.jsonl"
 _SERVED: Final = (SENDER, RECEIVER, BUFFER)
 """The domains with a post office; the others only send."""
 _HOSTS = "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\ndm3 IN A 127.0.0.1\n"
@@ -93,7 +92,7 @@ class DemoStack:
             self.receiver.mailboxes.set_keys(RECEIVER, [b64encode(owner.public.spki()).decode()])
         self.receiver.deployment.serve_host(DM3_HOST)
         self.names = Names(self.receiver, DM3_HOST, keys)
-        self.ethereum = LocalEthereum(time.time, stack.state_dir / _CHAIN_FILE if stack.state_dir else None)
+        self.ethereum = LocalEthereum(time.time, stack.state_dir)
         self.ethereum.serve(stack.edge)
         stack.tree.put(ZONE, ZONE_TEXT)
         ChainNames(self.ethereum, self.names)

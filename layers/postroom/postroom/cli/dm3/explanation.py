@@ -52,7 +52,7 @@ def text_lines(text: str, files: Sequence[GatewayAnswer]) -> Iterator[str]:
     if "dm3_hash" in leads:
         yield f"  at {leads['host']}, proven by dm3Hash {leads['dm3_hash']}"
     if "cid" in leads:
-        yield f"  proven by CID {leads['cid']}; {leads['blocks']} blocks"
+        yield f"  proven by CID {leads['cid']}, in {leads['blocks']} {'block' if leads['blocks'] == 1 else 'blocks'}"
         for file in files:
             yield f"    {_marked(file.host, file.fault)}"
 

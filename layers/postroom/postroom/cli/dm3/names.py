@@ -46,19 +46,9 @@ LOOK_UP_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class NameOptions(OptionGroup):
-    """How names are looked up, and where their profiles are fetched from."""
+class EnsOptions(OptionGroup):
+    """How names are looked up in ENS."""
 
-    pinned: Annotated[
-        Path | None,
-        typer.Option(
-            "--pinned",
-            metavar="FILE",
-            help="Document of names, which are looked up nowhere else: YAML or JSON, {name: {network.dm3.profile: "
-            "URI}}.",
-            show_default="the local stack's",
-        ),
-    ] = None
     endpoint: Annotated[
         list[str] | None,
         repeatable(
@@ -78,9 +68,7 @@ class NameOptions(OptionGroup):
             show_default=str(DeploymentSettings().ens_quorum),
         ),
     ] = None
-    ipfs_gateway: IpfsGatewayOption = None
     lookups: LookupOptions
-    deployment: DeploymentName = None
 
     @property
     def stack(self) -> Path | None:
@@ -93,6 +81,33 @@ class NameOptions(OptionGroup):
             self.stack, resolvers=self.lookups.resolver, trust_anchor=self.lookups.trust_anchor, ca_file=ca_file
         )
 
+    def endpoint_urls(self, network: Network) -> tuple[str, ...]:
+        """The endpoints of the chain. Raises UsageFault, which quotes none: their URLs may hold keys."""
+        from postroom.storage.secrets.chain_endpoints import read_chain_endpoints
+
+        try:
+            return read_chain_endpoints({"endpoints": self.endpoint}) if self.endpoint else network.chain_endpoints
+        except SettingsError as error:
+            raise UsageFault(f"--endpoint: {error}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NameOptions(EnsOptions):
+    """How names are looked up, and where their profiles are fetched from."""
+
+    pinned: Annotated[
+        Path | None,
+        typer.Option(
+            "--pinned",
+            metavar="FILE",
+            help="Document of names, which are looked up nowhere else: YAML or JSON, {name: {network.dm3.profile: "
+            "URI}}.",
+            show_default="the local stack's",
+        ),
+    ] = None
+    ipfs_gateway: IpfsGatewayOption = None
+    deployment: DeploymentName = None
+
     def network_with(self, connections: ConnectionOptions) -> Network:
         """The settings of a command that also connects elsewhere. Raises UsageFault."""
         return connections.network(elsewhere=bool(self.endpoint), trust_anchor=self.lookups.trust_anchor)
@@ -102,15 +117,6 @@ class NameOptions(OptionGroup):
         """The profiles of names, found over this network. Raises UsageFault."""
         with ExitStack() as undo:
             yield NameSources(self, network, undo).profiles()
-
-    def endpoint_urls(self, network: Network) -> tuple[str, ...]:
-        """The endpoints of the chain. Raises UsageFault, which quotes none: their URLs may hold keys."""
-        from postroom.storage.secrets.chain_endpoints import read_chain_endpoints
-
-        try:
-            return read_chain_endpoints({"endpoints": self.endpoint}) if self.endpoint else network.chain_endpoints
-        except SettingsError as error:
-            raise UsageFault(f"--endpoint: {error}") from None
 
     def gateway_urls(self, network: Network) -> tuple[str, ...]:
         """The gateways of IPFS. Raises UsageFault."""
@@ -126,17 +132,47 @@ class NameOptions(OptionGroup):
         return read_registry(stored, REGISTRY_OBJECT) if stored is not None else {}
 
 
-class NameSources:
-    """What looks names up. Each part is made when it is first needed: most names need few of them.
+class EnsSource:
+    """What looks names up in ENS. Each part is made when it is first needed.
 
-    `gateway_urls`: of IPFS. `undo`: closes the parts. Raises UsageFault.
+    `undo`: closes the parts. Raises UsageFault.
     """
 
-    def __init__(self, options: NameOptions, network: Network, undo: ExitStack) -> None:
+    def __init__(self, options: EnsOptions, network: Network, undo: ExitStack) -> None:
         self._network = network
         self._undo = undo
         self._quorum = options.quorum or DeploymentSettings().ens_quorum
         self._endpoint_urls = options.endpoint_urls(network)
+
+    @cached_property
+    def ens(self) -> "Ens":
+        """What asks ENS. Raises NotNowError(PROFILE_LOOKUP_FAILED): there are no endpoints."""
+        from postroom.names.ens.ens import Ens
+        from postroom.names.ens.lookup import Contracts
+
+        if not self._endpoint_urls:
+            _without_endpoints()
+        return Ens(self._endpoints(), self._https, Contracts(), time.time, LOOK_UP_SECONDS)
+
+    def _endpoints(self) -> "ChainEndpoints":
+        from postroom.names.ens.lookup import Contracts
+
+        return open_endpoints(self._endpoint_urls, self._quorum, Contracts().chain, self._network.ca_file, self._undo)
+
+    @cached_property
+    def _resolvers(self) -> "Resolvers":
+        return self._undo.enter_context(open_resolvers(self._network))
+
+    @cached_property
+    def _https(self) -> "HttpsClient":
+        return build_https(self._network, self._resolvers)
+
+
+class NameSources(EnsSource):
+    """What looks names up. `gateway_urls`: of IPFS."""
+
+    def __init__(self, options: NameOptions, network: Network, undo: ExitStack) -> None:
+        super().__init__(options, network, undo)
         self.gateway_urls = options.gateway_urls(network)
         self._texts = options.pinned_texts()
 
@@ -168,33 +204,10 @@ class NameSources:
 
         return DnsRegistry(self._resolvers.asking, anchors_of(self._network), time.time)
 
-    @cached_property
-    def ens(self) -> "Ens":
-        """What asks ENS. Raises NotNowError(PROFILE_LOOKUP_FAILED): there are no endpoints."""
-        from postroom.names.ens.ens import Ens
-        from postroom.names.ens.lookup import Contracts
-
-        if not self._endpoint_urls:
-            _without_endpoints()
-        return Ens(self._endpoints(), self._https, Contracts(), time.time, LOOK_UP_SECONDS)
-
     def _ens_registry(self) -> "Registry":
         from postroom.names.ens_registry import EnsRegistry
 
         return EnsRegistry(lambda: self.ens, _Unlimited(), time.time)
-
-    def _endpoints(self) -> "ChainEndpoints":
-        from postroom.names.ens.lookup import Contracts
-
-        return open_endpoints(self._endpoint_urls, self._quorum, Contracts().chain, self._network.ca_file, self._undo)
-
-    @cached_property
-    def _resolvers(self) -> "Resolvers":
-        return self._undo.enter_context(open_resolvers(self._network))
-
-    @cached_property
-    def _https(self) -> "HttpsClient":
-        return build_https(self._network, self._resolvers)
 
     @cached_property
     def _documents(self) -> "ProfileDocuments":

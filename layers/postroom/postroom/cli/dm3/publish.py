@@ -1,6 +1,7 @@
 """`postroom dm3 publish`: what to write where, so that a profile is found."""
 
 import shlex
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -9,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.dm3.inputs import dm3_name
+from postroom.cli.dm3.names import EnsOptions, EnsSource
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
-from postroom.cli.output import print_json
+from postroom.cli.network import Network
+from postroom.cli.output import note, print_json
 from postroom.cli.terminal import print_line
 from postroom.core.errors import NotNowError, TheirError
+from postroom.crypto.encodings import write_hex
 
 if TYPE_CHECKING:
     from postroom.protocols.dm3.profile import ServiceProfile, UserProfile
@@ -50,46 +54,96 @@ def publish(
     url: Annotated[
         str | None, typer.Option(metavar="URL", help="With --as https: where you serve the file, as it is.")
     ] = None,
+    *,
+    ens: EnsOptions,
     as_json: AsJson = False,
 ) -> None:
     """Print what to write where, to publish a profile.
 
-    Nothing is sent. For ENS, a wallet sends the printed data to the resolver of the name; for DNS, the line goes into
-    the zone.
+    For ENS, a wallet sends the printed data to the resolver of the name; for DNS, the line goes into the zone. Nothing
+    is sent, except to a local stack: its chain takes the text, and its gateway of IPFS the file.
     """
-    from postroom.names.publishing import cid_of, set_text_data, text_record
+    from postroom.names.publishing import cid_of, text_record
     from postroom.protocols.dm3.profile_hash import profile_hash
 
     if (url is not None) != (where is PublishedAs.HTTPS):
         raise UsageFault("--url URL says where the file is served: --as https needs it, and nothing else takes it")
     document = _read(profile)
     text = _text(document, where, url or "")
-    in_ens = where is not PublishedAs.DNS
-    data = f"0x{set_text_data(name, document.record, text).hex()}" if in_ens else None
     try:
-        line = None if in_ens else text_record(name, document.record, text)
+        line = text_record(name, document.record, text) if where is PublishedAs.DNS else None
     except TheirError as error:
         raise UsageFault(f"{name}: {error.detail}", hint="--as data, https and ipfs are for ENS") from None
+    in_ens = _publish_in_ens(name, document, text, ens) if line is None else None
     cid = str(cid_of(document.content)) if where is PublishedAs.IPFS else None
     digest = profile_hash(document.content) if where is PublishedAs.HTTPS else None
     if as_json:
         print_json({
-            "name": name, "record": document.record, "text": text, "set_text": data, "zone_line": line,
-            "dm3_hash": digest, "cid": cid,
+            "name": name, "record": document.record, "text": text, "zone_line": line,
+            "set_text": in_ens.data if in_ens else None, "resolver": in_ens.resolver if in_ens else None,
+            "published": in_ens is not None and in_ens.is_published, "dm3_hash": digest, "cid": cid,
         })  # fmt: skip
         return
-    if cid:
+    if cid and in_ens and in_ens.is_published:
+        print_line(f"the file      is served by the local gateway of IPFS, as {cid}")
+    elif cid:
         print_line(f"the file      ipfs add --cid-version 1 {shlex.quote(str(document.path))}, which must print {cid}")
     if digest:
-        print_line(f"the file      {document.path} as it is, at {url}; its dm3Hash is {digest}")
-    if line:
+        print_line(f"the file      serve {document.path} as it is, at {url}; its dm3Hash is {digest}")
+    if in_ens and in_ens.is_published:
+        print_line(
+            f"published     on the local chain, at the resolver {in_ens.resolver}, as the text {document.record}:"
+        )
+        print_line(text)
+    elif in_ens:
+        print_line(f"to publish    as the text {document.record} of {name}:")
+        print_line(text)
+        resolver = f", {in_ens.resolver}" if in_ens.resolver else ""
+        print_line(f"by a wallet   with this data (setText), to the resolver of the name{resolver}:")
+        print_line(in_ens.data)
+    elif line:
         print_line("to publish    in the zone, which must be signed:")
         print_line(line)
-        return
-    print_line(f"to publish    as the text {document.record} of {name}:")
-    print_line(text)
-    print_line("by a wallet   with this data (setText), to the resolver of the name:")
-    print_line(data or "")
+
+
+@dataclass(frozen=True, slots=True)
+class _EnsPublication:
+    """A text of a name in ENS. `data`: of the transaction that sets it; `resolver`: 0x…, which it goes to, if known.
+
+    `is_published`: on the chain of a local stack.
+    """
+
+    data: str
+    resolver: str | None
+    is_published: bool
+
+
+def _publish_in_ens(name: str, document: _Document, text: str, ens: EnsOptions) -> _EnsPublication:
+    """What is to be sent to which resolver; a local stack takes it, and a file of IPFS, at once."""
+    from postroom.cli.dm3.local_chain import put_local_file, set_local_text
+    from postroom.names.publishing import set_text_data
+
+    network = ens.network()
+    resolver = _find_resolver(name, document.record, ens, network)
+    if network.chain_endpoints:
+        if text.startswith("ipfs:"):
+            put_local_file(network, document.content)
+        resolver = set_local_text(network, name, document.record, text, resolver)
+    elif resolver is None and ens.endpoint:
+        note(f"{name} has no resolver in ENS, which it needs before a text of it can be set")
+    return _EnsPublication(
+        write_hex(set_text_data(name, document.record, text)),
+        write_hex(resolver) if resolver else None,
+        bool(network.chain_endpoints),
+    )
+
+
+def _find_resolver(name: str, record: str, ens: EnsOptions, network: Network) -> bytes | None:
+    """The address of the name's resolver; None: it has none, or there are no endpoints to look it up at."""
+    if not ens.endpoint_urls(network):
+        return None
+    with ExitStack() as undo:
+        return EnsSource(ens, network, undo).ens.text(name, record).found.resolver
 
 
 def _read(path: Path) -> _Document:

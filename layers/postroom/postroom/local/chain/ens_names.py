@@ -1,11 +1,12 @@
 """ENS on a local chain: its contracts, and the names of one owner."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from postroom.crypto.ethereum import keccak_256
 from postroom.local.chain.accounts import ChainAccount, contract_address
 from postroom.local.chain.contracts import read_bytecode
-from postroom.local.chain.evm import GenesisAccount, LocalChain, TransactionRefusedError
+from postroom.local.chain.evm import GenesisAccount, TransactionRefusedError
 from postroom.names.ens.abi import AbiValue, encode
 from postroom.names.ens.calls import namehash
 from postroom.names.ens.lookup import Contracts
@@ -13,6 +14,8 @@ from postroom.names.ens.lookup import Contracts
 CONTRACTS: Final = Contracts()
 PUBLIC_RESOLVER: Final = bytes.fromhex("f29100983e058b709f3d539b0c765937b804ac15")
 """As on mainnet."""
+OWNER: Final = "owner"
+"""The label of the account that the names of a local chain belong to."""
 _BALANCE: Final = 10**24
 
 
@@ -30,18 +33,42 @@ def ens_accounts(owner: ChainAccount) -> dict[bytes, GenesisAccount]:
     }
 
 
+class CommittedTransaction(Protocol):
+    """What became of a transaction."""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it has changed what it was to change."""
+        ...
+
+
+class Transactions(Protocol):
+    """Where transactions are sent: a chain, or an endpoint of one."""
+
+    def nonce(self, account: bytes) -> int:
+        """How many transactions an account has made."""
+        ...
+
+    def send(self, *transactions: bytes) -> Sequence[bytes]:
+        """Send signed transactions; their hashes. Raises TransactionRefusedError."""
+        ...
+
+    def transaction(self, digest: bytes) -> CommittedTransaction | None:
+        """The transaction of a hash."""
+        ...
+
+
 class LocalEns:
     """Names of one owner. What is changed waits for `commit`, which puts it into one block."""
 
-    def __init__(self, chain: LocalChain, owner: ChainAccount) -> None:
+    def __init__(self, chain: Transactions, owner: ChainAccount) -> None:
         self._chain, self._owner = chain, owner
-        self._nonce = chain.nonce(owner.address)
         self._waiting: list[bytes] = []
 
     @property
     def is_new(self) -> bool:
         """Whether the owner has not changed anything yet."""
-        return self._nonce == 0
+        return self._next_nonce == 0
 
     def register(self, name: str, resolver: bytes | None = None, ttl: int = 0) -> None:
         """Take a name whose parent is the owner's. `resolver` None: it has none; `ttl`: seconds."""
@@ -91,7 +118,7 @@ class LocalEns:
                 raise TransactionRefusedError("a change of ENS reverts")
 
     def _deploy(self, code: bytes) -> bytes:
-        address = contract_address(self._owner.address, self._nonce)
+        address = contract_address(self._owner.address, self._next_nonce)
         self._add(b"", code)
         return address
 
@@ -100,5 +127,9 @@ class LocalEns:
         self._add(contract, keccak_256(function.encode())[:4] + encode(types, values))
 
     def _add(self, to: bytes, data: bytes, wei: int = 0) -> None:
-        self._waiting.append(self._owner.transaction(self._nonce, to, data, wei))
-        self._nonce += 1
+        self._waiting.append(self._owner.transaction(self._next_nonce, to, data, wei))
+
+    @property
+    def _next_nonce(self) -> int:
+        # The account's key is public: others make transactions, too, such as `postroom dm3 publish`.
+        return self._chain.nonce(self._owner.address) + len(self._waiting)

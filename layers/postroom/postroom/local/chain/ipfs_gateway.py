@@ -1,25 +1,38 @@
-"""A trustless gateway of IPFS (specs.ipfs.tech/http-gateways/trustless-gateway): files, each in a CAR of its blocks."""
+"""A trustless gateway of IPFS (specs.ipfs.tech/http-gateways/trustless-gateway): files, each in a CAR of its blocks.
+
+It also takes files, as writable gateways did: POST of one to `/ipfs/`.
+"""
 
 from hashlib import sha256
 from http import HTTPStatus
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs
 
 from postroom.local.gateway import GatewayRequest, GatewayResponse, failure, split_target
 from postroom.names.ipfs.cid import DAG_PB, RAW, Cid
+from postroom.names.ipfs.unixfs import MAX_FILE_BYTES
 
 CHUNK_BYTES: Final = 262_144
 """As most that add files have it."""
+POST_PATH: Final = "/ipfs/"
 _MAX_LINKS: Final = 174
 _FILE: Final = 2
 _CAR: Final = "application/vnd.ipld.car"
 
 
 class IpfsGateway:
-    """Files by their CIDs. Called with a request, it answers: it is a host's handler."""
+    """Files by their CIDs. Called with a request, it answers: it is a host's handler.
 
-    def __init__(self) -> None:
+    `folder`: for the files that are posted; None: they are kept in memory only.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
         self._cars: dict[Cid, bytes] = {}
+        self._folder = folder
+        if folder is not None and folder.exists():
+            for file in folder.iterdir():
+                self.add(file.read_bytes())
 
     def add(self, content: bytes, *, chunk_bytes: int = CHUNK_BYTES) -> Cid:
         """Keep a file; its CID. `chunk_bytes`: of its content that a block has at most."""
@@ -34,8 +47,10 @@ class IpfsGateway:
         return root
 
     def __call__(self, request: GatewayRequest) -> GatewayResponse:
-        """Answer GET `/ipfs/{cid}?format=car`."""
+        """Answer GET `/ipfs/{cid}?format=car`, or POST of a file to `/ipfs/`."""
         path, query = split_target(request.target)
+        if request.method == "POST" and path == POST_PATH:
+            return self._take(request.body)
         _, _, text = path.partition("/ipfs/")
         wanted = parse_qs(query).get("format") == ["car"] or ("accept", _CAR) in request.headers
         if request.method != "GET" or not wanted:
@@ -45,6 +60,15 @@ class IpfsGateway:
         except (ValueError, KeyError):
             return failure(HTTPStatus.NOT_FOUND)
         return GatewayResponse(HTTPStatus.OK, (("content-type", f"{_CAR}; version=1"),), car)
+
+    def _take(self, content: bytes) -> GatewayResponse:
+        if len(content) > MAX_FILE_BYTES:
+            return failure(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        cid = self.add(content)
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / str(cid)).write_bytes(content)
+        return GatewayResponse(HTTPStatus.CREATED, (("location", f"{POST_PATH}{cid}"),), b"")
 
 
 _Block = tuple[Cid, bytes]

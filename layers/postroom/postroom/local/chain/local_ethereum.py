@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
+from typing import Final
 
 from postroom.local.chain.accounts import ChainAccount
 from postroom.local.chain.ccip_gateway import CcipGateway
-from postroom.local.chain.ens_names import LocalEns, ens_accounts
+from postroom.local.chain.ens_names import OWNER, LocalEns, ens_accounts
 from postroom.local.chain.evm import LocalChain
 from postroom.local.chain.hosts import CCIP_HOST, IPFS_HOST, RPC_HOSTS
 from postroom.local.chain.ipfs_gateway import IpfsGateway
@@ -15,17 +16,23 @@ from postroom.local.chain.transaction_file import TransactionFile
 from postroom.local.edge import Edge
 from postroom.local.gateway import GatewayRequest, GatewayResponse
 
+_TRANSACTIONS: Final = "chain.jsonl"
+_FILES: Final = "ipfs"
+
 
 class LocalEthereum:
-    """A chain with ENS, and gateways. `clock`: seconds since the epoch; `kept`: the file of its transactions."""
+    """A chain with ENS, and gateways.
 
-    def __init__(self, clock: Callable[[], float], kept: Path | None = None) -> None:
-        owner = ChainAccount.of_label("owner")
+    `clock`: seconds since the epoch; `folder`: where its transactions and the files of IPFS are kept.
+    """
+
+    def __init__(self, clock: Callable[[], float], folder: Path | None = None) -> None:
+        owner = ChainAccount.of_label(OWNER)
         self.gateway_account = ChainAccount.of_label("gateway")
-        self.chain = LocalChain(ens_accounts(owner), clock, TransactionFile(kept) if kept else None)
+        self.chain = LocalChain(ens_accounts(owner), clock, TransactionFile(folder / _TRANSACTIONS) if folder else None)
         self.ens = LocalEns(self.chain, owner)
         self.ccip = CcipGateway(self.gateway_account, clock)
-        self.ipfs = IpfsGateway()
+        self.ipfs = IpfsGateway(folder / _FILES if folder else None)
 
     def serve(self, edge: Edge) -> None:
         """Answer at the edge from now on."""
