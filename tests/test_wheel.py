@@ -170,7 +170,7 @@ def test_every_module_can_be_imported_but_those_of_the_local_stack(installed: En
     assert done.returncode == 0, done.stderr
     missing = json.loads(done.stdout)
     assert {name.partition(".")[0] for name in missing.values()} == {
-        "eth", "hypercorn", "rlp", "samtranslator", "trustme",
+        "eth", "hypercorn", "samtranslator", "trustme",
     }  # fmt: skip
     assert not [
         name for name in missing if not name.startswith(("postroom.local.", "postroom.demo.", "postroom.cli.demo"))

@@ -1,8 +1,8 @@
 """What looks names up, and notes what each registry, endpoint and gateway said."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 from urllib.parse import urlsplit
@@ -11,8 +11,7 @@ from postroom.cli.dm3.names import NameOptions, NameSources
 from postroom.cli.network import Network
 from postroom.core.errors import NotNowError, TheirError
 from postroom.names.dnssec import Evidence
-from postroom.names.ens.calls import Outcomes, Question
-from postroom.names.ens.endpoints import A, Agreed, ChainEndpoints, DisagreementError, EndpointVerdict
+from postroom.names.ens.endpoints import EndpointVerdict
 from postroom.names.ens.ens import Ens, EnsAnswer
 from postroom.names.ens.lookup import Found
 from postroom.names.ens.rpc import Block
@@ -28,10 +27,15 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True)
 class EndpointsAnswer:
-    """What endpoints said to one question. `block`: the newest of those that agreed; None: too few did."""
+    """What endpoints said to one question."""
 
     verdicts: tuple[EndpointVerdict, ...]
-    block: Block | None
+
+    @property
+    def block(self) -> Block | None:
+        """The newest block of those that agreed; None: too few did."""
+        blocks = [verdict.block for verdict in self.verdicts if verdict.block and not verdict.why]
+        return max(blocks, key=lambda block: block.number, default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +81,9 @@ class NotedSources(NameSources):
     def ens(self) -> Ens:
         """What asks ENS. Raises NotNowError(PROFILE_LOOKUP_FAILED)."""
         made = super().ens
-        endpoints, note = made.endpoints, self._note
         return _NotedEns(
-            _NotedEndpoints(endpoints.endpoints, endpoints.quorum, endpoints.chain, endpoints.pool, note),
-            _NotedRequests(made.gateways, _read_ccip, note),
+            replace(made.endpoints, observe=lambda verdicts: self._note(EndpointsAnswer(verdicts))),
+            _NotedRequests(made.gateways, _read_ccip, self._note),
             made.contracts,
             made.clock,
             made.seconds,
@@ -124,22 +127,6 @@ class _NotedEns(Ens):
         answer = Ens.text(self, name, key)
         self.note(answer.found)
         return answer
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _NotedEndpoints(ChainEndpoints):
-    note: Callable[[EndpointsAnswer], None]
-
-    def agree(
-        self, questions: Sequence[Question], judge: Callable[[Outcomes], A], *, seconds: float, now: float
-    ) -> Agreed[A]:
-        try:
-            agreed = ChainEndpoints.agree(self, questions, judge, seconds=seconds, now=now)
-        except DisagreementError as error:
-            self.note(EndpointsAnswer(error.verdicts, None))
-            raise
-        self.note(EndpointsAnswer(agreed.verdicts, agreed.block))
-        return agreed
 
 
 class _NotedRequests:
