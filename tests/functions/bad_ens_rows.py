@@ -151,9 +151,8 @@ def _uri_of(length: int) -> str:
 
 def _endpoints() -> Iterator[NameInEns]:
     for what, spoil, settings in _spoils():
-        then = Then.LATER if settings else Then.NOTHING
         make = partial(NameInEns, "dm3: Endpoints", spoil=spoil, settings=settings)
-        yield make(f"{what}, from two of three", _FAILED, spoilt=2, then=then)
+        yield make(f"{what}, from two of three", _FAILED, spoilt=2, then=Then.LATER if settings else Then.NOTHING)
         if what in _TRIED_ALONE:
             yield make(f"{what}, from one of three endpoints", None, spoilt=1)
     for row in NAMES["rpc_errors"]["rows"]:
@@ -200,6 +199,7 @@ _TRIED_ALONE: Final = (
     "10 MB",
     "a block of some minutes ago",
     "a result that is 0x",
+    "a byte now and then",
 )
 """From one endpoint, too, which costs more to try: the others of all three agree."""
 _RATE_LIMIT: Final = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": f"{MARK}: slow down"}}

@@ -72,6 +72,31 @@ def test_the_first_ones_are_asked_at_once_and_the_next_only_for_one_that_failed_
     assert (agreement.agreed, agreement.number_alike) == (HONEST, 2)
 
 
+def test_the_next_ones_are_asked_for_those_that_are_late_whose_answers_still_count() -> None:
+    agreement: Agreement[str] = Agreement(4, 2)
+    assert list(agreement.next_endpoints()) == [0, 1]
+    agreement.add("lies A")
+    assert list(agreement.next_endpoints()) == []
+    agreement.be_late()
+    assert list(agreement.next_endpoints()) == [2]
+    agreement.add(HONEST)
+    assert list(agreement.next_endpoints()) == [3]
+    agreement.fail()
+    assert (agreement.agreed, agreement.has_failed) == (None, False)
+    agreement.add(HONEST, was_late=True)
+    assert agreement.agreed == HONEST
+
+
+def test_nothing_counts_any_more_once_the_late_ones_have_failed() -> None:
+    agreement: Agreement[str] = Agreement(2, 2)
+    agreement.next_endpoints()
+    agreement.be_late()
+    agreement.add(HONEST)
+    assert not agreement.has_failed
+    agreement.fail(was_late=True)
+    assert agreement.has_failed
+
+
 def test_fewer_endpoints_than_the_quorum_are_not_believed() -> None:
     agreement, asked = play((HONEST, HONEST), 3, (0, 1))
     assert (agreement.has_failed, agreement.number_alike, asked) == (True, 2, [0, 1])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
 
+from postroom.names.ens import endpoints
 from postroom.names.ens.calls import Call, Returned, Reverted
 from postroom.names.ens.endpoints import Agreed, ChainEndpoints, DisagreementError, EndpointVerdict
 from postroom.names.ens.rpc import MAX_ANSWER_BYTES, Block
@@ -163,6 +164,37 @@ def test_one_that_does_not_answer_in_time_is_told(town: Town) -> None:
         town.agree(is_silent, is_silent, seconds=0.1)
     over.set()
     assert {verdict.why for verdict in caught.value.verdicts} == {"it did not answer in time"}
+
+
+def test_the_next_one_is_asked_for_one_that_is_late(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "LATE_SECONDS", 0.05)
+    over = Event()
+
+    def is_silent(body: bytes) -> bytes:
+        over.wait()
+        return body
+
+    agreed = town.agree(is_silent, honest, honest)
+    over.set()
+    assert (agreed.said, town.asked()) == (HONEST, [1, 1, 1])
+    assert [verdict.why for verdict in agreed.verdicts] == ["", "", "it did not answer in time"]
+    assert 0.05 <= agreed.verdicts[-1].seconds < SECONDS, "how long it was waited for"
+
+
+def test_the_answer_of_one_that_was_late_counts(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "LATE_SECONDS", 0.05)
+    others_were_asked = Event()
+
+    def is_late(body: bytes) -> bytes:
+        assert others_were_asked.wait(SECONDS)
+        return honest(body)
+
+    def fails_last(body: bytes) -> tuple[int, dict[str, str], bytes]:
+        others_were_asked.set()
+        return fails(body)
+
+    agreed = town.agree(is_late, honest, fails_last)
+    assert (agreed.said, agreed.alike, town.asked()) == (HONEST, 2, [1, 1, 1])
 
 
 def test_no_error_shows_more_of_an_endpoint_than_its_host(town: Town) -> None:

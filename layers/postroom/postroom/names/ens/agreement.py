@@ -1,7 +1,7 @@
 """Agreement of endpoints: which are asked, and when what they say counts.
 
 No endpoint is believed alone: what a quorum of them say alike counts. As many as the quorum are asked at once; the next
-one only if an answer is missing for that.
+one only if an answer is missing for that, or is late.
 """
 
 from collections import Counter
@@ -18,23 +18,29 @@ class Agreement(Generic[A]):
         self._endpoints, self._quorum = endpoints, quorum
         self._begun = 0
         self._waiting = 0
+        self._late = 0
         self._answers: list[A] = []
 
     def next_endpoints(self) -> range:
         """The endpoints, by their places, that must be asked now in addition."""
-        wanted = self._quorum - self._most_alike - self._waiting
+        wanted = self._quorum - self._most_alike - (self._waiting - self._late)
         first, self._begun = self._begun, min(self._endpoints, self._begun + max(0, wanted))
         self._waiting += self._begun - first
         return range(first, self._begun)
 
-    def add(self, answer: A) -> None:
+    def add(self, answer: A, *, was_late: bool = False) -> None:
         """One of those that were asked has answered."""
-        self._waiting -= 1
         self._answers.append(answer)
+        self.fail(was_late=was_late)
 
-    def fail(self) -> None:
-        """One of those that were asked has not answered."""
+    def fail(self, *, was_late: bool = False) -> None:
+        """One of those that were asked has failed."""
         self._waiting -= 1
+        self._late -= was_late
+
+    def be_late(self) -> None:
+        """Those that have not answered are late: others are asked in their place, and their answers still count."""
+        self._late = self._waiting
 
     @property
     def agreed(self) -> A | None:

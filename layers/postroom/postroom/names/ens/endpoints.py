@@ -16,6 +16,8 @@ from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 A = TypeVar("A", bound=Hashable)
 
+LATE_SECONDS: Final = 1.0
+"""One that has not answered by then is not waited for alone: most answer within a tenth of it."""
 _DIFFERS: Final = "too few others said the same"
 
 
@@ -94,27 +96,34 @@ class ChainEndpoints:
         deadline = time.monotonic() + seconds
         body = write_batch(questions)
         agreement: Agreement[A] = Agreement(len(self.endpoints), self.quorum)
-        waiting: dict[Future[bytes], EndpointVerdict] = {}
+        late: frozenset[Future[bytes]] = frozenset()
+        late_at = deadline
+        waiting: dict[Future[bytes], tuple[EndpointVerdict, float]] = {}
         failed: list[EndpointVerdict] = []
         answered: list[tuple[A, Block, EndpointVerdict]] = []
         while agreement.agreed is None and not agreement.has_failed:
             for place in agreement.next_endpoints():
-                endpoint, left = self.endpoints[place], max(0.0, deadline - time.monotonic())
+                endpoint, asked_at = self.endpoints[place], time.monotonic()
+                left = max(0.0, deadline - asked_at)
                 silent = EndpointVerdict(endpoint.host, None, "it did not answer in time", left)
-                waiting[self.pool.submit(endpoint.post, body, left)] = silent
-            done, _ = wait(waiting, max(0.0, deadline - time.monotonic()), FIRST_COMPLETED)
-            if not done:
+                waiting[self.pool.submit(endpoint.post, body, left)] = silent, asked_at
+                late_at = min(asked_at + LATE_SECONDS, deadline)
+            done, _ = wait(waiting, max(0.0, late_at - time.monotonic()), FIRST_COMPLETED)
+            if not done and late_at == deadline:
                 break
+            if not done:
+                agreement.be_late()
+                late, late_at = frozenset(waiting), deadline
             for future in done:
-                silent = waiting.pop(future)
+                silent, _ = waiting.pop(future)
                 try:
                     block, outcomes = read_batch(future.result(), questions, chain=self.chain, now=now)
                 except (EndpointError, ChainAnswerError) as error:
-                    agreement.fail()
+                    agreement.fail(was_late=future in late)
                     failed.append(replace(silent, why=str(error)))
                 else:
                     said = judge(outcomes)
-                    agreement.add(said)
+                    agreement.add(said, was_late=future in late)
                     answered.append((said, block, replace(silent, block=block, why="")))
         agreed = agreement.agreed
         is_split = len({said for said, _, _ in answered}) > 1
@@ -124,7 +133,7 @@ class ChainEndpoints:
                 for said, _, verdict in answered
             ),
             *failed,
-            *waiting.values(),
+            *(replace(silent, seconds=time.monotonic() - asked_at) for silent, asked_at in waiting.values()),
         )
         self.observe(verdicts)
         if agreed is None:
