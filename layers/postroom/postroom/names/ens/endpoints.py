@@ -103,11 +103,11 @@ class ChainEndpoints:
         answered: list[tuple[A, Block, EndpointVerdict]] = []
         while agreement.agreed is None and not agreement.has_failed:
             for place in agreement.next_endpoints():
-                endpoint, asked_at = self.endpoints[place], time.monotonic()
-                left = max(0.0, deadline - asked_at)
+                endpoint, begun_at = self.endpoints[place], time.monotonic()
+                left = max(0.0, deadline - begun_at)
                 silent = EndpointVerdict(endpoint.host, None, "it did not answer in time", left)
-                waiting[self.pool.submit(endpoint.post, body, left)] = silent, asked_at
-                late_at = min(asked_at + LATE_SECONDS, deadline)
+                waiting[self.pool.submit(endpoint.post, body, left)] = silent, begun_at
+                late_at = min(begun_at + LATE_SECONDS, deadline)
             done, _ = wait(waiting, max(0.0, late_at - time.monotonic()), FIRST_COMPLETED)
             if not done and late_at == deadline:
                 break
@@ -133,7 +133,7 @@ class ChainEndpoints:
                 for said, _, verdict in answered
             ),
             *failed,
-            *(replace(silent, seconds=time.monotonic() - asked_at) for silent, asked_at in waiting.values()),
+            *(replace(silent, seconds=time.monotonic() - begun_at) for silent, begun_at in waiting.values()),
         )
         self.observe(verdicts)
         if agreed is None:
