@@ -535,3 +535,24 @@ def test_the_page_has_the_sums_for_each_kind_of_front_end(bill: Any, name: str, 
     costs = [bill("--batch", "100", "--front", front, "--region", region) for region in ("us-east-1", "eu-central-1")]
     sums = " | ".join(f"{each['usd_per_million']:.2f}" for each in costs)
     assert f"\n| {name} | {sums} |\n" in PAGE
+
+
+@pytest.mark.parametrize("senders", [10, 100, 1_000, 10_000])
+def test_the_page_has_the_requests_to_endpoints(bill: Any, senders: int) -> None:
+    def posts_and_calls(instances: int) -> str:
+        items = bill("--ens-senders", str(senders), "--dm3-instances", str(instances))["items"]
+        amounts = {item["name"]: item["amount"] for item in items}
+        posts, calls = amounts["endpoints of ENS: posts"], amounts["endpoints of ENS: calls in them"]
+        return f"{posts:,.0f} posts, {calls:,.0f} calls"
+
+    assert f"| {senders:,} | {posts_and_calls(1)} | {posts_and_calls(10)} |" in PAGE
+
+
+def test_accounts_and_names_off_chain_take_more_requests(bill: Any) -> None:
+    def posts(*options: str) -> float:
+        items = bill("--ens-senders", "1000000", *options)["items"]
+        return next(float(item["amount"]) for item in items if item["name"] == "endpoints of ENS: posts")
+
+    assert posts("--ens-off-chain", "1") == pytest.approx(2 * posts())
+    assert posts("--ens-rules", "1") == pytest.approx(3 * posts())
+    assert posts("--ens-quorum", "4") == pytest.approx(2 * posts())

@@ -13,13 +13,9 @@ from tests.faults.clock import Clock
 from tests.functions.newcomers import CAROL, OPEN, Newcomers
 from tests.functions.newcomers import newcomers as newcomers
 from tests.functions.samples import ALICE, MADE_AT, profile_uri, sqs, user_keys
-from tests.names.ens.nodes import PATIENCE_SECONDS, reverted, texts_on_chain
-from tests.names.ens.vectors import RESOLVER
+from tests.names.ens.nodes import PATIENCE_SECONDS, off_chain_answers
 
-from postroom.crypto.encodings import read_hex, write_hex
-from postroom.names.ens.abi import encode
-from postroom.names.ens.calls import OFFCHAIN_LOOKUP, text_call
-from postroom.names.ens.ccip import OffchainLookup
+from postroom.crypto.encodings import read_hex
 from postroom.names.ens_registry import DEFAULT_SECONDS, FAILING_SECONDS
 from postroom.names.registry import PROFILE_KEY
 from postroom.net.endpoint_client import EndpointClient
@@ -54,21 +50,10 @@ def off_chain(clock: Clock, newcomers: Newcomers, web: FakeWeb) -> Newcomers:
     newcomers.running.settings |= web.settings | {"DM3_LOOKUP_SECONDS": str(PATIENCE_SECONDS)}
     for node in newcomers.nodes:
         for name in (CAROL, ERIN, FRANK):
-            node.outcomes |= _off_chain(name)
+            node.outcomes |= off_chain_answers(
+                name, PROFILE_KEY, profile_uri(user_keys(name)), f"https://{GATEWAY}/{{data}}"
+            )
     return newcomers
-
-
-def _off_chain(name: str) -> dict[str, dict[str, Any]]:
-    """By the data of a call, what a node answers if a gateway has the text of a name."""
-    call = write_hex(text_call(RESOLVER, name, PROFILE_KEY).data)
-    [result] = texts_on_chain({name: {PROFILE_KEY: profile_uri(user_keys(name))}}).values()
-    lookup = OffchainLookup(RESOLVER, (f"https://{GATEWAY}/{{data}}",), name.encode(), b"back", b"")
-    reverts = OFFCHAIN_LOOKUP + encode(
-        "address,string[],bytes,bytes4,bytes",
-        (lookup.sender, lookup.urls, lookup.data, lookup.callback, lookup.extra),
-    )
-    answered = write_hex(lookup.callback_call(lookup.data).data)
-    return {call: reverted(write_hex(reverts)), answered: result}
 
 
 def _answer(path: str) -> Page:
@@ -197,7 +182,11 @@ def test_a_look_up_for_all_instances_that_is_killed_is_requested_by_the_next_try
     running.settings["DM3_LOOKUP_SECONDS"] = "0.2"
     assert off_chain.submit(CAROL) == NOT_NOW
     killed(off_chain, "WaitingFunction", _names(off_chain), monkeypatch)
-    assert (deployed.bodies("ClaimsQueue"), off_chain.submit(CAROL), deployed.bodies("NamesQueue")) == ([], NOT_NOW, [])
+    assert (deployed.bodies("ClaimsQueue"), off_chain.submit(CAROL), deployed.bodies("NamesQueue")) == (
+        [],
+        NOT_NOW,
+        [],
+    )
     clock.sleep(LOOK_UP_AGAIN_SECONDS)
     assert off_chain.submit(CAROL) == NOT_NOW
     over.set()

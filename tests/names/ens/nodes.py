@@ -11,7 +11,8 @@ from tests.names.ens.vectors import EXCHANGES, NAMES, REGISTRY, RESOLVER
 
 from postroom.crypto.encodings import write_hex
 from postroom.names.ens.abi import encode
-from postroom.names.ens.calls import text_call, ttl_call
+from postroom.names.ens.calls import OFFCHAIN_LOOKUP, text_call, ttl_call
+from postroom.names.ens.ccip import OffchainLookup
 from postroom.names.ens.endpoints import ChainEndpoints
 from postroom.names.ens.ens import Ens
 from postroom.names.ens.lookup import Contracts
@@ -49,6 +50,19 @@ def texts_on_chain(
     return found | {
         write_hex(ttl_call(REGISTRY, name).data): _returned(ttl.to_bytes(32)) for name, ttl in (ttls or {}).items()
     }
+
+
+def off_chain_answers(name: str, key: str, text: str, url: str) -> dict[str, dict[str, Any]]:
+    """By the data of a call, what a node answers if a gateway has a text: it must answer what it was asked."""
+    call = write_hex(text_call(RESOLVER, name, key).data)
+    [result] = texts_on_chain({name: {key: text}}).values()
+    lookup = OffchainLookup(RESOLVER, (url,), name.encode(), b"back", b"")
+    reverts = OFFCHAIN_LOOKUP + encode(
+        "address,string[],bytes,bytes4,bytes",
+        (lookup.sender, lookup.urls, lookup.data, lookup.callback, lookup.extra),
+    )
+    answered = write_hex(lookup.callback_call(lookup.data).data)
+    return {call: reverted(write_hex(reverts)), answered: result}
 
 
 def _returned(data: bytes) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json, print_table
 from postroom.cli.terminal import print_line
+from postroom.core.settings import MAX_ENS_QUORUM
 from postroom.cost import counted
 
 if TYPE_CHECKING:
@@ -60,6 +61,19 @@ def cost(
     notified: Annotated[
         int, typer.Option("--waiting-notified", min=0, help="How often each owner at a WebSocket is notified of mail.")
     ] = 0,
+    ens_senders: Annotated[
+        int, typer.Option(min=0, help="Senders of these messages, if they are dm3 names in ENS; 0: none is.")
+    ] = 0,
+    ens_off_chain: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of these senders whose texts are off chain.")
+    ] = 0,
+    ens_rules: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of messages to mailboxes with a rule about accounts.")
+    ] = 0,
+    ens_quorum: Annotated[int, typer.Option(min=1, max=MAX_ENS_QUORUM, help="EnsQuorum.")] = counted.ENS_QUORUM,
+    instances: Annotated[
+        int, typer.Option("--dm3-instances", min=1, help="Warm instances of the dm3 inbox: each looks names up itself.")
+    ] = 1,
     left: Annotated[
         float | None,
         typer.Option(
@@ -112,6 +126,7 @@ def cost(
     from postroom.cost.compaction import LEFT, Nights
     from postroom.cost.dcp import DcpLoad
     from postroom.cost.model import Front, MailLoad, bill, expected_batch, largest_batch
+    from postroom.cost.names import NameLoad
     from postroom.cost.prices import OURS, read_prices
     from postroom.cost.waits import WaitLoad
 
@@ -152,6 +167,7 @@ def cost(
         ),
         dcp=DcpLoad(dcp_requests, dcp_batch, dcp_sessions),
         waits=WaitLoad(waiting_sockets, waiting_polls, notified),
+        names=NameLoad(ens_senders, instances, ens_off_chain, ens_rules, ens_quorum),
     )
     known = read_prices(prices or OURS, region)
     items = [item for item in bill(mail, known) if item.amount]

@@ -125,6 +125,21 @@ POLL_LOG_BYTES: Final = 215
 SECRET_CACHE_SECONDS: Final = 45
 """For how long a run of a function remembers a secret of keys."""
 
+# --- senders in ENS, at each endpoint that must agree -----------------------------------------------------------------
+ENS_QUORUM: Final = 2
+"""The default of EnsQuorum."""
+ENS_KEPT_SECONDS: Final = 300
+"""For how long a text without a TTL is kept, and that an account reaches what a rule demands (a nonce: for a day)."""
+ENS_TEXT_POSTS: Final = 1
+ENS_TEXT_CALLS: Final = 4
+"""Of JSON-RPC, in one batch: the chain's id, the newest block, the text, its TTL."""
+ENS_ROUND_POSTS: Final = 1
+ENS_ROUND_CALLS: Final = 3
+"""In addition, of a text or an address off chain: what a gateway answered is judged by the contract."""
+ENS_RULES_POSTS: Final = 2
+ENS_RULES_CALLS: Final = 7
+"""Of an account with one rule: its address as a text, and then what the rule is about."""
+
 # --- the jobs ------------------------------------------------------------------------------------------------------
 JOB_LAG_HOURS: Final = 24
 JOB_WORKERS: Final = 2

@@ -24,6 +24,7 @@ from postroom.cost.items import (
     function_items,
     log_bytes,
 )
+from postroom.cost.names import NameLoad, name_items
 from postroom.cost.prices import Prices
 from postroom.cost.waits import WaitLoad, wait_items
 from postroom.storage.aws.queue import MAX_BODY_BYTES
@@ -64,7 +65,8 @@ class MailLoad:
     `messages`: messages that the inbox accepts. `size`: bytes of an envelope. `batch`: messages in one batch of the
     worker. `discarded`, `duplicates`: shares of the messages. `acknowledged`: share of the filed messages. `inbox_ms`,
     `worker_ms`: what Lambda bills for a message; None: calculated from the measured times. `sent`: messages that owners
-    send, also of `size` bytes. `dcp`: owners' requests over DCP; `waits`: owners who wait for mail.
+    send, also of `size` bytes. `dcp`: owners' requests over DCP; `waits`: owners who wait for mail. `names`: the
+    senders, if they are in ENS.
     """
 
     messages: int
@@ -80,6 +82,7 @@ class MailLoad:
     nights: Nights = field(default_factory=Nights)
     dcp: DcpLoad = field(default_factory=DcpLoad)
     waits: WaitLoad = field(default_factory=WaitLoad)
+    names: NameLoad = field(default_factory=NameLoad)
 
 
 def expected_batch(messages: int, window_seconds: float) -> float:
@@ -100,7 +103,8 @@ def parts(batch: float, size: int) -> float:
 
 def bill(mail: MailLoad, prices: Prices) -> list[Item]:
     """All lines of a month's bill, except those that docs/operate/cost.md lists as not in the model."""
-    return [*_inbox(mail, prices), *_queue(mail, prices), *_worker(mail, prices), *_store(mail, prices),
+    return [*_inbox(mail, prices), *name_items(mail.names, mail.messages, prices), *_queue(mail, prices),
+            *_worker(mail, prices), *_store(mail, prices),
             *_feedback(mail, prices), *_logs(mail, prices), *_compacted(mail, prices), *_sent(mail, prices),
             *dcp_items(mail.dcp, prices), *wait_items(mail.waits, prices), *_standing(mail, prices)]  # fmt: skip
 
