@@ -105,7 +105,7 @@ def demo(clone: Path, shell: dict[str, str]) -> str:
 @pytest.mark.stack(tier="quick")
 @pytest.mark.spark(tier="quick")
 def test_make_demo_shows_all_scenes(demo: str) -> None:
-    assert "All 26 steps had the expected result" in demo
+    assert "All 41 steps had the expected result" in demo
     assert "\x1b" not in demo
 
 
@@ -135,6 +135,7 @@ SCENES = {
     "9": [
         ["an encrypted message (dm3)", "accepted", "filed; its receiver opens it, every signature is valid"],
         ["a message in alice.eth's name", "-32003 SenderSignatureInvalid", "refused, nothing stored"],
+        ["a newcomer without a transaction", "-32010 SenderNotWanted", "refused, nothing stored"],
     ],
     "10": [["alice.eth's message, on two devices", "acknowledged on one", "gone on both (MessageUnknown)"]],
     "11": [["an encrypted archive", "stored, then acknowledged", "found by its words; exported to a file"]],
@@ -145,7 +146,29 @@ SCENES = {
         ["the same, presented by Wes", "one message", "performed once (EDUP after a restart)"],
         ["a revoked cheque", "EDUP", "nothing done"],
     ],
-    "14": [["the nightly job", "N segments, 0 left", "requests to read: N → 1"]],
+    "14": [
+        ["the profile of ds.eth", "under https:", "its document has the hash that ENS says"],
+        ["a message of carol.team.eth", "accepted", "filed; the profile is behind a gateway"],
+        ["a message of dan.example", "accepted", "filed; the profile is in DNS, at _dm3"],
+        ["a message of erin.eth", "accepted", "filed; the profile is in IPFS, in 3 blocks"],
+    ],
+    "15": [
+        ["one endpoint of three lies", "accepted", "outvoted; verified with the right key"],
+        ["what it would have let in", "-32003 SenderSignatureInvalid", "refused, nothing stored"],
+        ["two of three lie", "-32002 ProfileLookupFailed", "nothing is believed"],
+        ["when they no longer lie", "accepted", "filed"],
+    ],
+    "16": [
+        ["a gateway's answer changed on the way", "-32002 ProfileLookupFailed", "refused, nothing stored"],
+        ["a gateway's answer of yesterday", "-32002 ProfileLookupFailed", "refused, nothing stored"],
+        ["a gateway's answer of another name", "-32002 ProfileLookupFailed", "refused, nothing stored"],
+    ],
+    "17": [["the nightly job", "N segments, 0 left", "requests to read: N → 1"]],
+    "18": [
+        ["alice.eth, with keys that she changed on chain", "accepted", "filed, after another look-up"],
+        ["a message signed with her old key", "-32003 SenderSignatureInvalid", "refused, nothing stored"],
+    ],
+    "19": [["the newcomer, after a transaction", "accepted", "filed"]],
 }
 """What the table at the end says of each scene; N stands for a number of two or more."""
 

@@ -1,6 +1,7 @@
 """The wallet names of the demo: alice.eth and bob.eth, and ds.eth, the delivery service of our receiver.
 
-A registry file of the operator replaces ENS. Bob's mailbox accepts alice.eth and blocks mallory.eth.
+The operator's document pins bob.eth and mallory.eth; the others are found in ENS (`chain_names`). Bob's mailbox accepts
+alice.eth and blocks mallory.eth.
 """
 
 import json
@@ -36,15 +37,15 @@ class Names:
         self.receiver = receiver
         self._keys = keys
         self.users = {name: self.keys_of(name) for name in (ALICE, BOB, MALLORY)}
-        service = self._service_keys().profile(f"https://{host}")
+        self.service = self._service_keys().profile(f"https://{host}")
         texts = {name: {PROFILE_KEY: data_uri(profile_of(user))} for name, user in self.users.items()}
-        texts[SERVICE] = {SERVICE_KEY: data_uri(service.as_json())}
+        texts[SERVICE] = {SERVICE_KEY: data_uri(self.service.as_json())}
         self.profiles = Profiles(MemoryRegistry(texts), time.time)
         self.registry_file = self._keys / "registry.json"
         self.registry_file.write_text(json.dumps(texts, indent=1), encoding="utf-8")
         # If the state of the stack was kept, it has its operator's settings, which must not be overwritten.
         if not self._has_registry():
-            self._open()
+            self._open({name: texts[name] for name in (BOB, MALLORY)})
 
     def _has_registry(self) -> bool:
         try:
@@ -53,10 +54,9 @@ class Names:
             return False
         return True
 
-    def _open(self) -> None:
-        self.receiver.objects.replace(
-            DeploymentSettings().dm3_registry, self.registry_file.read_bytes(), "application/json"
-        )
+    def _open(self, pinned: dict[str, dict[str, str]]) -> None:
+        document = json.dumps(pinned).encode()
+        self.receiver.objects.replace(DeploymentSettings().dm3_registry, document, "application/json")
         rules = FilterRules(block=(MALLORY,))
         extension = ProfileExtension(message_types=("NEW", "REPLY", "REACTION"), rules=rules)
         self.receiver.operators.put_dm3_mailbox(Dm3Mailbox(BOB, extension))

@@ -16,12 +16,13 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo import archive, cheques, compaction, owners, webhooks
+from postroom.demo import archive, cheques, compaction, false_answers, found_names, owners, webhooks
 from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.deployment import DemoDeployment, envelope_of, until
 from postroom.demo.lookups import why_not_believed
 from postroom.demo.names import ALICE, BOB, MALLORY
 from postroom.demo.stack import BUFFER, DM3_HOST, ORDER, RECEIVER, SENDER, SUBJECT, Correspondent, DemoStack
+from postroom.demo.submissions import evidence_of
 from postroom.local import pollyweb
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.explain import explain
@@ -77,10 +78,15 @@ class Story:
         yield "bob.eth keeps an encrypted archive: he searches it, and exports it to a third device", self.kept
         yield "An order arrives, and the owner's webhook is notified", self.order_is_notified
         yield "bob.eth writes cheques for Wes, which Jack carries (DCP)", self.presented
+        yield "People whom no operator has written down: behind a gateway, in DNS, in IPFS", self.strangers
+        yield "Endpoints of the chain lie: one of three, then two", self.endpoints_lie
+        yield "A gateway's answers that its contract does not believe", self.gateway_answers_are_wrong
         yield (
             "The nightly job: unread messages move into a chunk (Spark), and the owner sees no difference",
             self.compacted,
         )
+        yield "alice.eth changes her keys on chain while the old ones are cached", self.keys_are_changed
+        yield "The newcomer has made a transaction", self.newcomer_is_let_in
 
     def filed(self) -> list[DemoRow]:
         """Scene 1: a signed message is queued, verified and filed."""
@@ -272,6 +278,8 @@ class Story:
         """Scene 9: an encrypted dm3 message is filed, a forgery is refused, and a blocked sender is told."""
         names = self.demo.names
         bob, url = names.users[BOB], f"https://{DM3_HOST}/rpc"
+        self.demo.receiver.storage.chain_endpoints.put(false_answers.three_endpoints(self.demo))
+        self._say(f"{ALICE} is in ENS; the operator stores three endpoints of its chain, two of which must agree")
         before = {filed.row.key for filed in self.demo.receiver.filed(BOB)}
         self.write_to_bob("Good morning, Bob")
         self._say(f"{ALICE} encrypts it to {BOB}'s key, signs it, and posts it to {url}: accepted")
@@ -279,6 +287,8 @@ class Story:
             "the message is filed",
             lambda: next((f for f in self.demo.receiver.filed(BOB) if f.row.key not in before), None),
         )
+        evidence = evidence_of(filed.line.receipt)
+        expect(evidence.get("registry") == "ens", f"{ALICE} was found in ENS", evidence)
         expect(ALICE not in filed.line.envelope, "the stored envelope does not show the sender", filed.line.envelope)
         opened = explain(filed.line.envelope.encode(), bob, names.profiles)
         message = opened.message
@@ -307,6 +317,7 @@ class Story:
                 f"{error['code']} {error['data']['reason']}",
                 "refused, nothing stored",
             ),
+            *found_names.newcomer_is_refused(self.demo, self._https, self._say),
         ]
 
     def picked_up(self) -> list[DemoRow]:
@@ -331,8 +342,20 @@ class Story:
         """Scene 13: Bob authorizes somebody else to list his messages, once."""
         return cheques.cheques_for_wes(self.demo, self.write_to_bob, self._say)
 
+    def strangers(self) -> list[DemoRow]:
+        """Scene 14: people whose names are in ENS or DNS write to Bob."""
+        return found_names.strangers_write(self.demo, self._https, self._say)
+
+    def endpoints_lie(self) -> list[DemoRow]:
+        """Scene 15: one endpoint of three lies, then two."""
+        return false_answers.endpoints_lie(self.demo, self._https, self._say)
+
+    def gateway_answers_are_wrong(self) -> list[DemoRow]:
+        """Scene 16: a gateway's answers are not believed."""
+        return false_answers.gateway_answers_are_wrong(self.demo, self._https, self._say)
+
     def compacted(self) -> list[DemoRow]:
-        """Scene 14: the nightly job compacts unread messages."""
+        """Scene 17: the nightly job compacts unread messages."""
 
         def write() -> None:
             sent = self.envelope(self.demo.sender, {"Text": "Good night"})
@@ -340,6 +363,14 @@ class Story:
             self.find_filed(self.demo.receiver, RECEIVER, sent)
 
         return compaction.compacted(self.demo.receiver, SENDER, write, self._say)
+
+    def keys_are_changed(self) -> list[DemoRow]:
+        """Scene 18: Alice changes her keys on chain."""
+        return found_names.keys_are_changed(self.demo, self._https, self._say)
+
+    def newcomer_is_let_in(self) -> list[DemoRow]:
+        """Scene 19: somebody whose account has made a transaction is let in."""
+        return found_names.newcomer_is_let_in(self.demo, self._https, self._say)
 
     # --- actions and observations that the scenes share ------------------------------------------------------
 

@@ -20,16 +20,16 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey
-from postroom.demo.chain_names import ChainNames
+from postroom.demo.chain_names import PROFILE_HOST, ChainNames, profile_text
 from postroom.demo.deployment import DemoDeployment
-from postroom.demo.names import SERVICE, Names, profile_of
+from postroom.demo.names import SERVICE, Names
 from postroom.local.chain.hosts import IPFS_GATEWAY, RPC_HOSTS, ZONE, ZONE_TEXT, chain_endpoints
 from postroom.local.chain.local_ethereum import LocalEthereum
+from postroom.local.ports import HOST
 from postroom.local.stack import LocalStack
 from postroom.local.zones import Mode
 from postroom.names.publishing import text_record
 from postroom.names.registry import PROFILE_KEY
-from postroom.protocols.dm3.profile import data_uri
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.schema import NLWEB, POLLYWEB, Dialect
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -95,10 +95,10 @@ class DemoStack:
         self.ethereum = LocalEthereum(time.time, stack.state_dir)
         self.ethereum.serve(stack.edge)
         stack.tree.put(ZONE, ZONE_TEXT)
-        ChainNames(self.ethereum, self.names)
+        stack.tree.put(PROFILE_HOST, f"@ IN A {HOST}\n")
+        self.chain_names = ChainNames(self.ethereum, self.names, stack.edge)
         self._use_chain()
-        text = data_uri(profile_of(self.names.keys_of(DAN)))
-        stack.tree.put(DAN, text_record(DAN, PROFILE_KEY, text))
+        stack.tree.put(DAN, text_record(DAN, PROFILE_KEY, profile_text(self.names.keys_of(DAN))))
         if BUFFER not in self.buffer.operators.domains():
             self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
             self.buffer.operators.put_domain(Domain(BUFFER, signs=True))
