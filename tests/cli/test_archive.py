@@ -203,23 +203,16 @@ def test_an_impossible_pull_is_refused_and_changes_nothing(bob: ArchiveCommands,
     assert bob.waiting() == 1
 
 
-@pytest.mark.parametrize(
-    ("pinned", "code", "why"),
-    [
-        ({BOB: {SERVICE_KEY: "data:,{}"}}, 2, "has no profile"),
-        ({}, 3, "1 stay in the mailbox until their sender can be verified: ProfileLookupFailed"),
-    ],
-    ids=["none", "unknown"],
-)
+@pytest.mark.parametrize("pinned", [{BOB: {SERVICE_KEY: "data:,{}"}}, {}], ids=["no profile", "no name"])
 def test_dm3_messages_are_not_pulled_without_the_owners_profile(
-    bob: ArchiveCommands, pinned: dict[str, dict[str, str]], code: int, why: str
+    bob: ArchiveCommands, pinned: dict[str, dict[str, str]]
 ) -> None:
     bob.file("hello")
     ca = ("--ca-file", str(bob.served.ca_file), "--local", str(bob.served.local))
     (bob.folder / "names.json").write_text(json.dumps(pinned))
     result = bob("pull", BOB, "--at", URL, "--pinned", "names.json", *ca)
-    assert result.exit_code == code
-    assert why in result.output
+    assert result.exit_code == 2
+    assert "has no profile" in result.output
     assert bob.waiting() == 1
 
 

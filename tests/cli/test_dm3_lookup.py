@@ -217,8 +217,10 @@ def test_a_quorum_of_one_believes_one(postroom: Postroom, endpoints: Callable[..
     assert postroom("dm3", "lookup", "alice.eth", *endpoints(TEXT)).exit_code == 3
 
 
-def test_without_endpoints_a_name_may_be_in_ens(postroom: Postroom) -> None:
-    result = postroom("dm3", "lookup", "alice.eth")
+@pytest.mark.parametrize("options", [(), ("--pinned", "names.json")])
+def test_without_endpoints_a_name_may_be_in_ens(postroom: Postroom, tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "names.json").write_text("{}")
+    result = postroom("dm3", "lookup", "alice.eth", *options)
     assert result.exit_code == 3
     assert "no endpoint of the chain of ENS is named: use --endpoint URL" in result.stdout
 

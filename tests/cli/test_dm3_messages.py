@@ -283,20 +283,17 @@ def test_a_services_text_cannot_control_the_terminal(shell: Dm3Commands) -> None
     assert shell.send("hello").stdout.endswith(": -32010: no\\x9b2J\n")
 
 
-def test_a_receiver_without_a_profile_is_one_sentence(shell: Dm3Commands) -> None:
+@pytest.mark.parametrize("to", ["nobody.eth", SERVICE])
+def test_a_receiver_without_a_profile_in_the_pinned_document_is_one_sentence(shell: Dm3Commands, to: str) -> None:
     shell.write()
-    result = shell.postroom(
-        "dm3", "send", ALICE, SERVICE, "hello", "--key", ALICE, "--pinned", "names.yaml", *shell.options
-    )
+    result = shell.postroom("dm3", "send", ALICE, to, "hello", "--key", ALICE, "--pinned", "names.yaml", *shell.options)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("postroom: ProfileUnknown: there is no text network.dm3.profile at the name")
 
 
 def test_a_receiver_who_may_be_in_ens_is_not_called_unknown_without_endpoints(shell: Dm3Commands) -> None:
     shell.write()
-    result = shell.postroom(
-        "dm3", "send", ALICE, "nobody.eth", "hello", "--key", ALICE, "--pinned", "names.yaml", *shell.options
-    )
+    result = shell.postroom("dm3", "send", ALICE, BOB, "hello", "--key", ALICE, *shell.options)
     assert (result.exit_code, result.stdout) == (3, "")
     assert "ProfileLookupFailed: no endpoint of the chain of ENS is named: use --endpoint URL" in result.stderr
 

@@ -175,14 +175,16 @@ class NameSources(EnsSource):
         super().__init__(options, network, undo)
         self.gateway_urls = options.gateway_urls(network)
         self._texts = options.pinned_texts()
+        # Whoever names a document and no endpoints does without ENS, as a deployment without endpoints does.
+        self._uses_ens = bool(self._endpoint_urls) or not (options.pinned or options.stack)
 
     def profiles(self) -> "Profiles":
         """The profiles of names, by the registries in a deployment's order."""
-        from postroom.names.registries import Registries, parse_order
+        from postroom.names.registries import ENS, Registries, parse_order
         from postroom.names.uris import uri_reader
 
         order = parse_order(DeploymentSettings().dm3_registries)
-        registries = Registries([partial(self.registry, kind) for kind in order])
+        registries = Registries([partial(self.registry, kind) for kind in order if kind != ENS or self._uses_ens])
         return profiles_of(registries, uri_reader(lambda: self._documents))
 
     def registry(self, kind: str) -> "Registry":

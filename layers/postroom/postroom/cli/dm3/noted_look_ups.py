@@ -70,6 +70,8 @@ class NotedSources(NameSources):
 
     def __init__(self, options: NameOptions, network: Network, undo: ExitStack) -> None:
         super().__init__(options, network, undo)
+        # Without endpoints, a name that may be in ENS is not called absent.
+        self._uses_ens = True
         self.registries: list[RegistryAnswer] = []
         self.files: list[GatewayAnswer] = []
 
