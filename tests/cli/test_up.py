@@ -105,6 +105,7 @@ def test_the_printed_commands_work(running: Running) -> None:
         running.command("postroom sign"),
         running.command("postroom verify"),
         running.command("postroom send"),
+        running.command("postroom dm3 lookup"),
         running.command("postroom dm3 send"),
     ):
         ended = running.shell(command)

@@ -222,6 +222,7 @@ try, in another terminal:
   {command} read {RECEIVER} {here}
   {command} logs {here}
   {command} domain list {here}
+  {command} dm3 lookup {CAROL} --explain {here}
   {command} dm3 send {ALICE} {BOB} 'Good morning' --key {alice} {here}
   {command} read {BOB} {here}
   {curl}/manifest
