@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 import orjson
+from benchmarks.call_timer import CallTimer
 from benchmarks.dm3_sample import NOW_MS, Sample, bare_open, bare_seal, bare_step
 from benchmarks.harness import Benchmark, Effort, Table, Timer, marked, over_processes, ratios
-from benchmarks.node_timer import NodeTimer
 from tests.peers.dm3.reference import PACKAGES
 from tests.peers.made import UnavailableError, made
 from tests.peers.node import Reference
@@ -158,7 +158,7 @@ def _theirs(node: Reference | None, ways: Sequence[str], size: int, effort: Effo
     if node is None:
         return []
     given = node.call("bench.given", "x" * size)
-    return [NodeTimer(node, "bench.time", (way, given)).warmed(effort) for way in ways]
+    return [CallTimer(node, "bench.time", (way, given)).warmed(effort) for way in ways]
 
 
 BENCHMARK = Benchmark("dm3", "The delivery service step of a dm3 message, and sealing", NOTES, measure)

@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.call_timer import CallTimer
 from benchmarks.harness import Effort, ratios
-from benchmarks.node_timer import NodeTimer
 from tests.peers.dcp.reference import PACKAGES, PROGRAM
 from tests.peers.made import UnavailableError, made
 from tests.peers.node import Reference
@@ -33,7 +33,7 @@ def compared(message: bytes, effort: Effort) -> tuple[float | None, float | None
 
 
 def _to_ours(reference: Reference, message: bytes, effort: Effort) -> float:
-    theirs = NodeTimer(reference, "message.verify", (message.decode(),)).warmed(effort)
+    theirs = CallTimer(reference, "message.verify", (message.decode(),)).warmed(effort)
     ours = timeit.Timer(lambda: read_signed_message(message), timer=time.process_time)
     return ratios([ours, theirs], effort)[1]
 

@@ -63,7 +63,18 @@ ROWS = {
     "canonical": ["jcs", "rfc8785"],
     "key_record": ["parse_key_record", "bare", "dkimpy"],
     "dnssec": [*SIGNED_BY, *(f"{algorithm}, warm" for algorithm in SIGNED_BY), *HOSTILE],
-    "names": ["SHA-256 of the file", "the file in 1 block", "the file in 64 blocks"],
+    "names": [
+        "on chain",
+        "off chain",
+        "off chain, over new connections",
+        "an account's rules",
+        "two endpoints : one, wall time",
+        "the same, 10 ms away",
+        "a text on chain : one that is kept",
+        "SHA-256 of the file",
+        "the file in 1 block",
+        "the file in 64 blocks",
+    ],
     "start": [
         "inbox",
         "dm3",
@@ -73,6 +84,8 @@ ROWS = {
         "courier",
         "feedback",
         "mailbox",
+        "dm3, pinned names only",
+        "dm3, first look-up in ENS",
         "inbox, without Powertools",
         "inbox, every client late",
         "inbox, garbage collected",
@@ -128,6 +141,8 @@ NEEDS = {
     # The first run installs the packages of the reference from npm.
     "dm3": [pytest.mark.validators],
     "dcp": [pytest.mark.stack],
+    # The first run installs clients of ENS from npm and PyPI.
+    "names": [pytest.mark.validators],
     "start": [pytest.mark.stack],
     "requests": [pytest.mark.stack],
     "pickup": [pytest.mark.stack],
