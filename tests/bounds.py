@@ -47,7 +47,7 @@ from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DEN
 from postroom.names.ens import ccip, rpc
 from postroom.names.ens import lookup as ens_lookup
 from postroom.names.ipfs import car, unixfs, uri
-from postroom.net import failing_addresses, https
+from postroom.net import endpoint_client, failing_addresses, https
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
 from postroom.protocols.dcp import connect, memory_store, messages, receiving, session_names, signed_message
@@ -1215,6 +1215,12 @@ def _names() -> Iterator[Bound]:
         "endpoints that must agree", f"1 to {settings.MAX_ENS_QUORUM}", "as many requests for each look-up",
         "the stack is not deployed", "viem's fallback transport: 1",
         "core/test_settings.py::test_the_template_refuses_numbers_that_functions_refuse",
+    )  # fmt: skip
+    yield Bound(
+        "requests that wait for one endpoint", _n(endpoint_client.MAX_AT_ONCE),
+        "one that is silent would hold the threads of others", "the endpoint has failed",
+        "httpx: 100 connections to all hosts",
+        "net/test_endpoint_client.py::test_one_that_is_silent_holds_a_few_threads_only",
     )  # fmt: skip
     yield Bound(
         "the age of an endpoint's newest block",

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import pytest
 import trustme
 from tests.fakes.endpoints import Answer, FakeEndpoint, fake_endpoint
 
 from postroom.core.errors import SettingsError
+from postroom.net import endpoint_client
 from postroom.net.endpoint_client import MAX_KEPT, EndpointClient, EndpointError
 
 LIMIT = 1000
@@ -131,6 +132,58 @@ def test_an_answer_that_is_late_is_not_waited_for(serve: Serve, client_of: Clien
 
     with pytest.raises(EndpointError, match="in time"):
         client_of(serve(late)).post(b"[]", 0.05)
+
+
+def test_one_that_is_silent_holds_a_few_threads_only(
+    serve: Serve, client_of: ClientOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_client, "MAX_AT_ONCE", 2)
+    over, together = Event(), Barrier(3)
+
+    def is_silent(body: bytes) -> bytes:
+        together.wait(PATIENCE)
+        over.wait(PATIENCE)
+        return body
+
+    endpoint = serve(is_silent)
+    client = client_of(endpoint)
+    with ThreadPoolExecutor(2) as pool:
+        posts = [pool.submit(client.post, b"[]", PATIENCE) for _ in range(2)]
+        together.wait(PATIENCE)
+        with pytest.raises(EndpointError, match="it has not answered 2 requests before this one yet"):
+            client.post(b"[]", PATIENCE)
+        over.set()
+        assert [post.result() for post in posts] == [b"[]", b"[]"]
+    endpoint.answer = lambda body: body
+    assert client.post(b"[1]", PATIENCE) == b"[1]"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_whoever_waits_for_an_answer_does_so_no_longer_when_the_client_is_closed(
+    client_of: ClientOf, tmp_path: Path, scheme: str
+) -> None:
+    began, over = Event(), Event()
+
+    def is_silent(body: bytes) -> bytes:
+        began.set()
+        over.wait(PATIENCE)
+        return body
+
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    ca_file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(ca_file))
+    tls = scheme == "https"
+    with fake_endpoint(is_silent, context if tls else None) as endpoint, ThreadPoolExecutor(1) as pool:
+        client = client_of(endpoint, scheme, ca_file if tls else None)
+        post = pool.submit(client.post, b"[]", 10 * PATIENCE)
+        assert began.wait(PATIENCE)
+        client.close()
+        with pytest.raises(EndpointError):
+            post.result(PATIENCE)
+        over.set()
+    with pytest.raises(EndpointError):
+        client.post(b"[]", PATIENCE)
 
 
 def test_no_connection_is_told_without_the_url(serve: Serve, client_of: ClientOf) -> None:

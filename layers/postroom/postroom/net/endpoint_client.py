@@ -3,19 +3,24 @@
 A URL holds the operator's key for its provider, so no error says more of it than the host.
 """
 
+import socket
 import ssl
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import httpcore
 
 from postroom.net.endpoint_url import read_endpoint_url
 from postroom.net.timed import TimedBackend, seconds_left
 
+MAX_AT_ONCE: Final = 32
+"""Requests to one endpoint: those of all messages of a batch. One that is silent must not hold the threads of others.
+"""
 MAX_KEPT: Final = 4
 """Connections to one endpoint that are kept when nobody uses them."""
 _CONNECT_SECONDS: Final = 3.0
@@ -38,23 +43,25 @@ class EndpointClient:
         self._max_response_bytes = max_response_bytes
         self._tls = ssl.create_default_context(cafile=ca_file) if self._url.scheme == b"https" else None
         self._kept: deque[_Connection] = deque()
+        self._in_use: set[_Connection] = set()
         self._lock = Lock()
         self._is_closed = False
 
     def post(self, body: bytes, seconds: float) -> bytes:
-        """The body of the answer, within so many seconds. Raises EndpointError.
+        """The body of the answer, within so many seconds. Raises EndpointError, at once if too many others wait for it.
 
         If a kept connection turns out to be gone, the request is made once more over a new one.
         """
         deadline = time.monotonic() + seconds
-        connection = self._take()
         try:
             try:
-                return self._exchange(connection, body, deadline)
+                with self._connection(kept=True) as connection:
+                    return connection.post(body, deadline, self._max_response_bytes)
             except _BROKEN:
-                if not connection.was_used:
+                if not connection.was_used or self._is_closed:
                     raise
-                return self._exchange(_Connection(self._url, self._tls), body, deadline)
+            with self._connection(kept=False) as connection:
+                return connection.post(body, deadline, self._max_response_bytes)
         except httpcore.TimeoutException:
             raise EndpointError("it did not answer in time") from None
         except httpcore.ProtocolError:
@@ -65,31 +72,42 @@ class EndpointClient:
             raise EndpointError("no connection to it, or it broke") from None
 
     def close(self) -> None:
-        """Close the connections that are kept; those in use are closed after it."""
+        """Close all connections. Whoever waits for an answer gets an EndpointError."""
         with self._lock:
             self._is_closed = True
             while self._kept:
                 self._kept.pop().close()
+            for connection in self._in_use:
+                connection.interrupt()
 
-    def _take(self) -> "_Connection":
-        with self._lock:
-            return self._kept.pop() if self._kept else _Connection(self._url, self._tls)
-
-    def _exchange(self, connection: "_Connection", body: bytes, deadline: float) -> bytes:
+    @contextmanager
+    def _connection(self, *, kept: bool) -> "Iterator[_Connection]":
+        """A connection, which is kept after a request that was answered."""
+        connection = self._take(kept=kept)
         try:
-            answer = connection.post(body, deadline, self._max_response_bytes)
+            yield connection
         except BaseException:
-            # What is left of an answer would be taken for that to the next request.
-            connection.close()
+            self._give_back(connection, keep=False)
             raise
-        self._keep(connection)
-        return answer
+        self._give_back(connection, keep=True)
 
-    def _keep(self, connection: "_Connection") -> None:
+    def _take(self, *, kept: bool) -> "_Connection":
         with self._lock:
-            if len(self._kept) < MAX_KEPT and not self._is_closed:
+            if len(self._in_use) == MAX_AT_ONCE:
+                raise EndpointError(f"it has not answered {MAX_AT_ONCE} requests before this one yet")
+            taken = self._kept.pop() if kept and self._kept else _Connection(self._url, self._tls)
+            self._in_use.add(taken)
+            if self._is_closed:
+                taken.interrupt()
+            return taken
+
+    def _give_back(self, connection: "_Connection", *, keep: bool) -> None:
+        with self._lock:
+            self._in_use.remove(connection)
+            if keep and len(self._kept) < MAX_KEPT and not self._is_closed:
                 self._kept.append(connection)
                 return
+        # What is left of an answer would be taken for that to the next request.
         connection.close()
 
 
@@ -98,13 +116,16 @@ class _Connection:
 
     def __init__(self, url: httpcore.URL, tls: ssl.SSLContext | None) -> None:
         self._url, self._deadline, self.was_used = url, 0.0, False
+        self._socket: socket.socket | None = None
+        self._is_interrupted = False
         backend = (TimedBackend if tls else _OwnBackend)(lambda: seconds_left(self._deadline), _CONNECT_SECONDS)
         self._connection = httpcore.HTTPConnection(url.origin, tls, network_backend=backend, keepalive_expiry=None)
 
     def post(self, body: bytes, deadline: float, max_response_bytes: int) -> bytes:
         self._deadline = deadline
         headers = [("Content-Type", "application/json"), ("Accept-Encoding", "identity"), ("User-Agent", "postroom")]
-        with self._connection.stream("POST", self._url, headers=headers, content=body) as answer:
+        events = {} if self.was_used else {"trace": self._note_socket}
+        with self._connection.stream("POST", self._url, headers=headers, content=body, extensions=events) as answer:
             if answer.status != _OK:
                 raise EndpointError(f"it answered with status {answer.status}")
             if any(name.lower() == b"content-encoding" and value != b"identity" for name, value in answer.headers):
@@ -119,6 +140,21 @@ class _Connection:
 
     def close(self) -> None:
         self._connection.close()
+
+    def interrupt(self) -> None:
+        """Break the connection while another thread uses it."""
+        self._is_interrupted = True
+        if self._socket is not None:
+            with suppress(OSError):  # it is gone already
+                # Not SSLSocket's own, which takes TLS away from the thread that reads.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+    def _note_socket(self, event: str, info: Mapping[str, Any]) -> None:
+        if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            return
+        self._socket = info["return_value"].get_extra_info("socket")
+        if self._is_interrupted:
+            raise httpcore.ConnectError("it was interrupted")
 
 
 class _OwnBackend(TimedBackend):

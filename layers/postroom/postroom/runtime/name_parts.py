@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 PATIENT_SECONDS: Final = 10.0
 """For a look-up in one registry while nobody waits."""
 _HTTPS_PORT: Final = 443
-_LOOK_UPS_AT_ONCE: Final = 4
-"""Look-ups in ENS that do not wait for each other: each takes a thread for each endpoint that is asked at once."""
 
 
 class NameParts(DeploymentParts):
@@ -236,7 +234,7 @@ class NameParts(DeploymentParts):
         from postroom.names.ens.ens import Ens
         from postroom.names.ens.lookup import Contracts
         from postroom.names.ens.rpc import MAX_ANSWER_BYTES
-        from postroom.net.endpoint_client import EndpointClient
+        from postroom.net.endpoint_client import MAX_AT_ONCE, EndpointClient
         from postroom.runtime.chain import EndpointFaults
 
         settings = self._settings
@@ -244,7 +242,7 @@ class NameParts(DeploymentParts):
             EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=settings.outbound_ca_file or None)
             for url in urls
         ]
-        threads = self._system.threads(settings.ens_quorum * _LOOK_UPS_AT_ONCE)
+        threads = self._system.threads(len(clients) * MAX_AT_ONCE)
         gateways = self._https_client(seconds, seconds, self._failing, max_response_bytes=MAX_ANSWER_BYTES)
         contracts = Contracts(
             bytes.fromhex(settings.ens_universal_resolver[2:]),

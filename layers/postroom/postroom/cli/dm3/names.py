@@ -229,12 +229,14 @@ def open_endpoints(
     """Endpoints of a chain. `chain`: its id; `ca_file`: instead of the public authorities; `undo`: closes them."""
     from postroom.names.ens.endpoints import ChainEndpoints
     from postroom.names.ens.rpc import MAX_ANSWER_BYTES
-    from postroom.net.endpoint_client import EndpointClient
+    from postroom.net.endpoint_client import MAX_AT_ONCE, EndpointClient
 
+    pool = undo.enter_context(ThreadPoolExecutor(len(urls) * MAX_AT_ONCE))
     clients = [EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=ca_file) for url in urls]
     for client in clients:
+        # Before the pool waits for its threads: nobody at a terminal waits for an endpoint that is silent.
         undo.callback(client.close)
-    return ChainEndpoints(clients, quorum, chain, undo.enter_context(ThreadPoolExecutor(len(clients))))
+    return ChainEndpoints(clients, quorum, chain, pool)
 
 
 class _Unlimited:
