@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -15,9 +16,11 @@ from tests.fakes.endpoints import fake_endpoint
 from tests.names.ens.nodes import TextNode
 from typer.testing import Result
 
+from postroom.cli.dm3 import names
 from postroom.local.chain.ens_names import PUBLIC_RESOLVER
 from postroom.local.chain.hosts import CCIP_HOST, IPFS_HOST
 from postroom.local.gateway import failure
+from postroom.names.ens import endpoints as ens_endpoints
 from postroom.names.registry import PROFILE_KEY
 
 API_KEY = "3c6e0b8a9c15224a"
@@ -99,6 +102,18 @@ def test_a_name_behind_a_gateway_is_shown_with_its_rounds(look_up: LookUp) -> No
     steps = [line.partition(", block")[0] for line in lines if line.startswith(("  endpoints", "  gateway", "  off"))]
     assert steps == ["  endpoints agreed", f"  gateway ✓ {CCIP_HOST}", "  endpoints agreed", "  off chain, in 1 round"]
     assert "  no TTL is set" in lines
+
+
+def test_a_gateway_whose_url_is_malformed_is_shown_like_one_that_fails(
+    look_up: LookUp, chain_stack: ChainStack
+) -> None:
+    ethereum = chain_stack.ethereum
+    resolver = ethereum.ens.deploy_offchain_resolver(["https://[bad/{data}"], ethereum.gateway_account.address)
+    ethereum.ens.register("odd.eth", resolver)
+    ethereum.ens.commit()
+    result = look_up("odd.eth", "--explain")
+    assert result.exit_code == 3, result.output
+    assert "  gateway ✗ (no host): the URL is malformed" in result.stdout.splitlines()
 
 
 def test_a_document_in_ipfs_is_shown_with_its_cid_and_blocks(look_up: LookUp) -> None:
@@ -210,6 +225,26 @@ def test_endpoints_that_do_not_agree_prove_nothing_and_their_keys_are_not_shown(
     assert result.exit_code == 3
     assert "ProfileLookupFailed: 1 of 2 endpoints of the chain said the same; 2 are needed" in result.stdout
     assert API_KEY not in result.output
+
+
+def test_nobody_waits_for_an_endpoint_that_is_silent_when_others_agree(
+    postroom: Postroom, endpoints: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(names, "LOOK_UP_SECONDS", 600.0)
+    monkeypatch.setattr(ens_endpoints, "LATE_SECONDS", 0.05)
+    over, was_waited_for = Event(), Event()
+
+    def is_silent(body: bytes) -> bytes:
+        if not over.wait(30):
+            was_waited_for.set()
+        return body
+
+    with fake_endpoint(is_silent) as silent:
+        result = postroom(
+            "dm3", "lookup", "alice.eth", "--endpoint", f"http://127.0.0.1:{silent.port}", *endpoints(TEXT, TEXT)
+        )
+        over.set()
+    assert (result.exit_code, was_waited_for.is_set()) == (0, False), result.output
 
 
 def test_a_quorum_of_one_believes_one(postroom: Postroom, endpoints: Callable[..., list[str]]) -> None:

@@ -23,6 +23,7 @@ from postroom.names.registry import Registry, RegistryText
 from postroom.net.https import HttpsRequests, HttpsResponse
 
 _OK = 200
+_NO_HOST = "(no host)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,14 +150,21 @@ class _NotedRequests:
         return self._noted(url, lambda: self._https.post(url, body, content_type, seconds=seconds))
 
     def _noted(self, url: str, request: Callable[[], HttpsResponse]) -> HttpsResponse:
-        host = urlsplit(url).hostname or ""
         try:
             answer = request()
         except NotNowError as error:
-            self._note(GatewayAnswer(host, error.detail))
+            self._note(GatewayAnswer(_host(url), error.detail))
             raise
-        self._note(self._read(host, answer))
+        self._note(self._read(_host(url), answer))
         return answer
+
+
+def _host(url: str) -> str:
+    """The host of a URL that a stranger may have written, or that it has none."""
+    try:
+        return urlsplit(url).hostname or _NO_HOST
+    except ValueError:
+        return _NO_HOST
 
 
 def _read_ccip(host: str, answer: HttpsResponse) -> GatewayAnswer:
