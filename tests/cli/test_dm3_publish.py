@@ -138,6 +138,13 @@ def test_what_would_not_be_found_is_not_printed(publish: Publish, options: tuple
     assert why in result.stderr
 
 
+def test_a_name_that_is_not_looked_up_in_ens_is_not_published_there(publish: Publish, local: tuple[str, ...]) -> None:
+    for options in ((), local):
+        result = publish("alice", *options)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "alice is not looked up in ENS" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
@@ -212,6 +219,15 @@ def test_what_a_local_chain_does_not_take_is_refused(
     result = publish(name, *local)
     assert (result.exit_code, result.stdout) == (1, "")
     assert why in result.stderr
+
+
+def test_a_text_is_not_published_on_another_chain_than_its_resolver_is_looked_up_on(
+    publish: Publish, local: tuple[str, ...]
+) -> None:
+    result = publish("alice.eth", "--endpoint", "https://rpc.example/KEY", *local)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--endpoint names another chain than that of the local stack" in result.stderr
+    assert "KEY" not in result.stderr
 
 
 def test_others_may_change_names_after_a_text_was_published(

@@ -123,7 +123,14 @@ def _publish_in_ens(name: str, document: _Document, text: str, ens: EnsOptions) 
     from postroom.cli.dm3.local_chain import put_local_file, set_local_text
     from postroom.names.publishing import set_text_data
 
+    if "." not in name:
+        raise UsageFault(f"{name} is not looked up in ENS: names without a dot are found in pinned documents only")
     network = ens.network()
+    if network.chain_endpoints and ens.endpoint:
+        raise UsageFault(
+            "--endpoint names another chain than that of the local stack, which takes the text: leave one of them out "
+            "(or unset POSTROOM_LOCAL)"
+        )
     resolver = _find_resolver(name, document.record, ens, network)
     if network.chain_endpoints:
         if text.startswith("ipfs:"):
