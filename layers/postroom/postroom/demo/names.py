@@ -1,11 +1,11 @@
 """The wallet names of the demo: alice.eth and bob.eth, and ds.eth, the delivery service of our receiver.
 
-The operator's document pins bob.eth and mallory.eth; the others are found in ENS (`chain_names`). Bob's mailbox accepts
-alice.eth and blocks mallory.eth.
+Bob's mailbox accepts alice.eth and blocks mallory.eth.
 """
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -31,9 +31,20 @@ SERVICE: Final = "ds.eth"
 
 
 class Names:
-    """The users with wallet names. `host`: of the delivery service. `keys`: a folder for the private keys of users."""
+    """The users with wallet names.
 
-    def __init__(self, receiver: DemoDeployment, host: str, keys: Path) -> None:
+    `host`: of the delivery service. `keys`: a folder for the private keys of users. `pinned`: the names in the
+    operator's document; others are found only where they are published.
+    """
+
+    def __init__(
+        self,
+        receiver: DemoDeployment,
+        host: str,
+        keys: Path,
+        *,
+        pinned: Sequence[str] = (ALICE, BOB, MALLORY, SERVICE),
+    ) -> None:
         self.receiver = receiver
         self._keys = keys
         self.users = {name: self.keys_of(name) for name in (ALICE, BOB, MALLORY)}
@@ -45,7 +56,7 @@ class Names:
         self.registry_file.write_text(json.dumps(texts, indent=1), encoding="utf-8")
         # If the state of the stack was kept, it has its operator's settings, which must not be overwritten.
         if not self._has_registry():
-            self._open({name: texts[name] for name in (BOB, MALLORY)})
+            self._open({name: texts[name] for name in pinned})
 
     def _has_registry(self) -> bool:
         try:

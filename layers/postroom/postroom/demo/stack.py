@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from postroom.crypto.rsa_ed25519 import Algorithm, PrivateKey
 from postroom.demo.chain_names import PROFILE_HOST, ChainNames, profile_text
 from postroom.demo.deployment import DemoDeployment
-from postroom.demo.names import SERVICE, Names
+from postroom.demo.names import BOB, MALLORY, SERVICE, Names
 from postroom.local.chain.hosts import IPFS_GATEWAY, RPC_HOSTS, ZONE, ZONE_TEXT, chain_endpoints
 from postroom.local.chain.local_ethereum import LocalEthereum
 from postroom.local.ports import HOST
@@ -91,7 +91,7 @@ class DemoStack:
             owner = PrivateKey.from_pem(self.key_file(RECEIVER).read_bytes())
             self.receiver.mailboxes.set_keys(RECEIVER, [b64encode(owner.public.spki()).decode()])
         self.receiver.deployment.serve_host(DM3_HOST)
-        self.names = Names(self.receiver, DM3_HOST, keys)
+        self.names = Names(self.receiver, DM3_HOST, keys, pinned=(BOB, MALLORY))
         self.ethereum = LocalEthereum(time.time, stack.state_dir)
         self.ethereum.serve(stack.edge)
         stack.tree.put(ZONE, ZONE_TEXT)
