@@ -15,6 +15,8 @@ from postroom.net.endpoint_url import EndpointUrl, read_endpoint_url
         ("HTTPS://RPC.Example:8443", ("https", "rpc.example", 8443, "/")),
         ("http://127.0.0.1:8545/", ("http", "127.0.0.1", 8545, "/")),
         ("http://[::1]:8545/a?b=c", ("http", "::1", 8545, "/a?b=c")),
+        ("http://[::ffff:127.0.0.1]/", ("http", "::ffff:127.0.0.1", 80, "/")),
+        ("https://rpc.example./", ("https", "rpc.example.", 443, "/")),
         ("https://rpc.example?key=KEY", ("https", "rpc.example", 443, "/?key=KEY")),
     ],
 )
@@ -26,7 +28,9 @@ def test_a_url_is_read(text: str, url: tuple[str, str, int, str]) -> None:
     "text",
     ["", "rpc.example", "ftp://rpc.example/KEY", "https://", "https://user:KEY@rpc.example/", "https://rpc.example:x/KEY",
      "https://rpc.exämple/KEY", "https://[::1/KEY", "https://rpc.example:0/KEY", "https://rpc.example:65536/KEY",
-     "https://rpc.example/KEY#part", "https://rpc.example/K EY", "https://rpc.example/KEY\n", "https://rpc.example\\KEY"],
+     "https://rpc.example/KEY#part", "https://rpc.example/K EY", "https://rpc.example/KEY\n", "https://rpc.example\\KEY",
+     "https://rpc..example/KEY", "https://.example/KEY", "https://./KEY", "https://[..]/KEY",
+     f"https://{'a' * 64}.example/KEY"],
 )  # fmt: skip
 def test_another_text_is_refused_without_quoting_it(text: str) -> None:
     with pytest.raises(SettingsError) as caught:
@@ -43,3 +47,4 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert url.target.startswith("/")
     assert url.host
     assert not set(url.host) & set("/?#@ ")
+    url.host.encode("idna")  # as whoever resolves it does

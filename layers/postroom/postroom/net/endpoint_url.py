@@ -8,10 +8,11 @@ from postroom.core.errors import SettingsError
 
 _PORTS: Final = {"https": 443, "http": 80}
 _MAX_PORT: Final = 65_535
+# Upon a name with an empty or a longer label, Python's resolver raises UnicodeError.
+_LABEL: Final = "[a-z0-9-]{1,63}"
+_HOST: Final = rf"{_LABEL}(?:\.{_LABEL})*\.?|\[[0-9a-f:]+(?:\.[0-9]{{1,3}}){{0,3}}\]"
 # Without a user name, and without a fragment, which is never sent.
-_URL: Final = re.compile(
-    r'(https?)://([a-z0-9.-]+|\[[0-9a-f:.]+\])(?::([0-9]{1,5}))?(?![^/?])(/?[!"$-~]*)', re.ASCII | re.IGNORECASE
-)
+_URL: Final = re.compile(rf'(https?)://({_HOST})(?::([0-9]{{1,5}}))?(?![^/?])(/?[!"$-~]*)', re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
