@@ -389,6 +389,12 @@ def test_a_dm3_profile_in_ipfs_needs_a_gateway(visit: Visit, fake_domain: FakeDo
     assert (code, checks["dm3 record"]["status"]) == (0, "good")
 
 
+def test_dm3_records_of_a_domain_in_a_labels(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    fake_domain.tree.put("xn--bcher-kva.example", HERE + text_record("bücher.example", PROFILE_KEY, data_uri(PROFILE)))
+    _, checks = visit(web.port, domain="xn--bcher-kva.example")
+    assert checks["dm3 record"]["status"] == "good"
+
+
 def test_a_zone_of_dm3_records_that_is_not_signed(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     fake_domain.tree.put("bare.example", HERE)
     fake_domain.tree.put("_dm3.bare.example", f'@ 300 TXT "{PROFILE_KEY}={data_uri(PROFILE)}"', Mode.UNSIGNED)

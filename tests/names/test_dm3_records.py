@@ -6,7 +6,7 @@ import pytest
 from tests.names.ens.vectors import NAMES
 
 from postroom.core.errors import TheirError
-from postroom.names.dm3_records import owner_name, read_texts
+from postroom.names.dm3_records import name_of_host, owner_name, read_texts
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.reasons import PROFILE_INVALID
@@ -57,6 +57,12 @@ def test_a_value_may_have_equals_signs_and_any_length() -> None:
 )
 def test_the_records_of_a_name_are_at_its_a_labels(name: str, owner: str) -> None:
     assert (normalize(name), owner_name(name)) == (name, owner)
+    assert name_of_host(owner.removeprefix("_dm3.").removesuffix(".")) == name
+
+
+@pytest.mark.parametrize("host", ["xn--a.example", "xn--.example", "a_xn--b.example", "xn--" + "a" * 60 + ".example"])
+def test_a_host_name_that_idna_does_not_read_has_no_records(host: str) -> None:
+    assert (name_of_host(host), owner_name(name_of_host(host))) == (host, None)
 
 
 @pytest.mark.parametrize(

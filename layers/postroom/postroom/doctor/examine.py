@@ -18,7 +18,7 @@ from postroom.doctor.keys import KeyFound, judge_key, unknown
 from postroom.doctor.network import ExaminerNetwork
 from postroom.doctor.post_office import PostOffice, attempt
 from postroom.doctor.zone import ZoneFound, judge_zone
-from postroom.names.dm3_records import owner_name
+from postroom.names.dm3_records import name_of_host, owner_name
 from postroom.names.dnssec import Bogus, Secure, Verdict
 from postroom.names.uris import scheme_of
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
@@ -62,7 +62,7 @@ def _names(patient: Patient, outside: ExaminerNetwork) -> Generator[DoctorCheck,
     zone = ZoneFound(patient.domain, outside.look_up(place, SOA))
     if isinstance(zone.soa, Bogus):
         zone = replace(zone, ds=outside.look_up(place, DS), dnskey=outside.look_up(place, DNSKEY))
-    dm3_owner = owner_name(patient.domain) if zone.is_good else None
+    dm3_owner = owner_name(name_of_host(patient.domain)) if zone.is_good else None
     dm3 = outside.look_up(dns.name.from_text(dm3_owner), TXT) if dm3_owner else None
     owners = {it: dns.name.from_text(patient.dialect.key_name(patient.domain, it)) for it in patient.selectors}
     verdicts = {it: outside.look_up(owner, TXT) for it, owner in owners.items()} if zone.is_good else {}

@@ -28,6 +28,18 @@ def owner_name(name: str) -> str | None:
     return f"{owner}." if len(owner) <= MAX_NAME else None
 
 
+def name_of_host(host: str) -> str:
+    """The name of which a host name has the A-labels; the host name itself, if IDNA 2008 does not read them."""
+    if _A_LABEL not in host:
+        return host
+    import idna
+
+    try:
+        return idna.decode(host)
+    except idna.IDNAError:
+        return host
+
+
 def read_texts(records: Iterable[bytes]) -> dict[str, str]:
     """The texts in TXT records, by their keys; each record with its strings joined. Other records are ignored.
 
