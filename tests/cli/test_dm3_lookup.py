@@ -176,7 +176,37 @@ def test_a_document_that_no_gateway_has_could_not_be_found_out(look_up: LookUp) 
     result = look_up("lost.eth", "--explain")
     assert result.exit_code == 3
     assert result.stdout.startswith("unknown: ProfileLookupFailed: no IPFS gateway gave the file")
-    assert result.stdout.splitlines()[-1] == f"    ✗ {IPFS_HOST}: it answered with status 404"
+    *_, cid, gateway = result.stdout.splitlines()
+    assert cid.startswith("  must be proven by CID bafkrei")
+    assert "blocks" not in cid
+    assert gateway == f"    ✗ {IPFS_HOST}: it answered with status 404"
+
+
+@pytest.mark.parametrize(
+    ("text", "leads", "line"),
+    [
+        ("x" * 1000, {"kind": None}, f"text: {'x' * 100}… (1000 characters)"),
+        ("javascript:x", {"kind": None}, "text: javascript:x"),
+        (
+            f"https://u@h.example/?dm3Hash={'0' * 64}",
+            {"kind": "https", "host": "h.example", "dm3_hash": "0" * 64},
+            f"  at h.example, must be proven by dm3Hash {'0' * 64}",
+        ),
+    ],
+    ids=["no URI", "another kind", "no document"],
+)
+def test_of_a_text_that_leads_to_no_profile_nothing_is_called_proven(
+    look_up: LookUp, chain_stack: ChainStack, text: str, leads: dict[str, Any], line: str
+) -> None:
+    ens = chain_stack.ethereum.ens
+    ens.set_text("wrong.eth", PROFILE_KEY, text)
+    ens.commit()
+    try:
+        assert printed(look_up("wrong.eth", "--json"))["evidence"]["uri"] == leads
+        assert look_up("wrong.eth", "--explain").stdout.splitlines()[-1] == line
+    finally:
+        ens.set_text("wrong.eth", PROFILE_KEY, "data:,x")
+        ens.commit()
 
 
 def test_a_gateway_that_fails_is_named(look_up: LookUp, chain_stack: ChainStack) -> None:

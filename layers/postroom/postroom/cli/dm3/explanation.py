@@ -13,9 +13,11 @@ from postroom.names.ens.lookup import Found
 from postroom.names.ens.rpc import Block
 from postroom.names.ipfs.errors import UnreadableFileError
 from postroom.names.ipfs.uri import IpfsUri
+from postroom.names.uris import scheme_of
 from postroom.protocols.dm3.profile_hash import read_profile_hash
 
 _LONGEST_SHOWN: Final = 100
+_KINDS: Final = ("data", "https", "ipfs")
 _DNSSEC: Final = {
     "not asked": "it is not looked up there",
     "absent": "it is proven not to be there",
@@ -45,14 +47,15 @@ def registry_lines(answer: RegistryAnswer, now: float) -> Iterator[str]:
         yield from _found_lines(answer.found)
 
 
-def text_lines(text: str, files: Sequence[GatewayAnswer]) -> Iterator[str]:
-    """The text, and where it leads. `files`: the answers of gateways of IPFS."""
+def text_lines(text: str, files: Sequence[GatewayAnswer], *, is_found: bool) -> Iterator[str]:
+    """The text, and where it leads. `files`: the answers of gateways of IPFS; `is_found`: a profile was found there."""
     yield f"text: {text if len(text) <= _LONGEST_SHOWN else f'{text[:_LONGEST_SHOWN]}… ({len(text)} characters)'}"
-    leads = leads_to(text, files)
+    leads, proven = leads_to(text, files), "proven by" if is_found else "must be proven by"
     if "dm3_hash" in leads:
-        yield f"  at {leads['host']}, proven by dm3Hash {leads['dm3_hash']}"
+        yield f"  at {leads['host']}, {proven} dm3Hash {leads['dm3_hash']}"
     if "cid" in leads:
-        yield f"  proven by CID {leads['cid']}, in {leads['blocks']} {'block' if leads['blocks'] == 1 else 'blocks'}"
+        blocks = f", in {leads['blocks']} {'block' if leads['blocks'] == 1 else 'blocks'}" if leads["blocks"] else ""
+        yield f"  {proven} CID {leads['cid']}{blocks}"
         for file in files:
             yield f"    {_marked(file.host, file.fault)}"
 
@@ -78,8 +81,8 @@ def registry_json(answer: RegistryAnswer, now: float) -> dict[str, JsonValue]:
 
 
 def leads_to(text: str, files: Sequence[GatewayAnswer]) -> dict[str, JsonValue]:
-    """Where a text leads, for programs: the kind of its URI, and what proves the document."""
-    kind = text.partition(":")[0].lower()
+    """Where a text leads, for programs: the kind of its URI (None: it is none of dm3), and what proves the document."""
+    kind = scheme_of(text)
     try:
         if kind == "https":
             return {"kind": kind, "host": urlsplit(text).hostname, "dm3_hash": read_profile_hash(text).hex()}
@@ -89,7 +92,7 @@ def leads_to(text: str, files: Sequence[GatewayAnswer]) -> dict[str, JsonValue]:
             return {"kind": kind, "cid": str(IpfsUri.parse(text).cid), "blocks": blocks, "gateways": gateways}
     except (TheirError, UnreadableFileError, ValueError):
         pass  # the profile's own error says what is wrong with it
-    return {"kind": kind}
+    return {"kind": kind if kind in _KINDS else None}
 
 
 def _said(answer: RegistryAnswer) -> str:

@@ -116,7 +116,7 @@ def _lines(result: _NameResult, sources: "NotedSources", *, explain: bool) -> It
     for answer in sources.registries:
         yield from registry_lines(answer, now)
     if last and last.text and last.text.value:
-        yield from text_lines(last.text.value, sources.files)
+        yield from text_lines(last.text.value, sources.files, is_found=result.profile is not None)
 
 
 def _decided(sources: "NotedSources") -> "RegistryAnswer | None":
