@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from threading import Barrier, Event
+from threading import Event
 from typing import Any
 
 import pytest
@@ -141,17 +141,6 @@ def test_two_that_differ_are_not_believed(town: Town) -> None:
 def test_what_endpoints_say_alike_at_different_blocks_counts_and_the_newest_block_is_told(town: Town) -> None:
     agreed = town.agree(honest, lambda body: honest(body, block=17))
     assert agreed.block.number == 17
-
-
-@pytest.mark.parametrize("more", [0, 1], ids=["all of them", "two of three"])
-def test_as_many_as_the_quorum_are_asked_at_the_same_time(town: Town, more: int) -> None:
-    both = Barrier(2)
-
-    def waits_for_the_other(body: bytes) -> bytes:
-        both.wait(SECONDS)
-        return honest(body)
-
-    assert town.agree(waits_for_the_other, waits_for_the_other, *[honest] * more).alike == 2
 
 
 def test_with_a_quorum_of_one_the_first_that_answers_is_believed(town: Town) -> None:

@@ -106,7 +106,7 @@ class ChainEndpoints:
                 endpoint, begun_at = self.endpoints[place], time.monotonic()
                 left = max(0.0, deadline - begun_at)
                 silent = EndpointVerdict(endpoint.host, None, "it did not answer in time", left)
-                waiting[self._post(place, body, left)] = silent, begun_at
+                waiting[self.pool.submit(endpoint.post, body, left)] = silent, begun_at
                 late_at = min(begun_at + LATE_SECONDS, deadline)
             done, _ = wait(waiting, max(0.0, late_at - time.monotonic()), FIRST_COMPLETED)
             if not done and late_at == deadline:
@@ -140,18 +140,6 @@ class ChainEndpoints:
             raise DisagreementError(self._why(agreement.number_alike, len(verdicts)), verdicts)
         newest = max((block for said, block, _ in answered if said == agreed), key=lambda block: block.number)
         return Agreed(agreed, agreement.number_alike, newest, verdicts)
-
-    def _post(self, place: int, body: bytes, seconds: float) -> "Future[bytes]":
-        endpoint = self.endpoints[place]
-        if self.quorum < len(self.endpoints) or place < self.quorum - 1:
-            return self.pool.submit(endpoint.post, body, seconds)
-        # Every one of them is needed: while the last one answers, there is nothing else to do here.
-        future: Future[bytes] = Future()
-        try:
-            future.set_result(endpoint.post(body, seconds))
-        except EndpointError as error:
-            future.set_exception(error)
-        return future
 
     def _why(self, alike: int, tried: int) -> str:
         if not self.endpoints:
