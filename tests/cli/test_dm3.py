@@ -509,3 +509,11 @@ def test_endpoints_of_another_form_are_not_stored_and_not_shown(
     assert sentence in result.stderr
     assert "an-api-key" not in result.stderr
     assert endpoints.get() == ()
+
+
+def test_endpoints_of_another_form_on_standard_input_are_said_to_be_there(
+    postroom: Postroom, storage_stack: StorageStack
+) -> None:
+    result = postroom("dm3", "chain", "put", "-", *storage_stack.options, input="{")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "standard input is not JSON" in result.stderr

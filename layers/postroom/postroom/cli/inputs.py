@@ -53,6 +53,11 @@ def read_input(name: str) -> bytes:
         return file.read()
 
 
+def shown_input(name: str) -> str:
+    """The name of a file in an error; `-`: of standard input."""
+    return "standard input" if name == "-" else name
+
+
 def time_of_receipt(now: float | None) -> float:
     """The time of `--now` in seconds since the epoch; None: now. Raises UsageFault."""
     if now is None:
@@ -69,8 +74,7 @@ def parse_body(data: bytes, name: str) -> JsonValue:
     try:
         return parse(data, max_bytes=DeploymentSettings().nlweb_max_body_bytes)
     except TheirError as error:
-        source = "standard input" if name == "-" else name
-        raise UsageFault(f"{source} is not a Body: {error}", reason=str(error.reason)) from None
+        raise UsageFault(f"{shown_input(name)} is not a Body: {error}", reason=str(error.reason)) from None
 
 
 def domain_name(text: str) -> str:

@@ -20,6 +20,8 @@ PROFILE_KEY: Final = "network.dm3.profile"
 SERVICE_KEY: Final = "network.dm3.deliveryService"
 FRESH_SECONDS: Final = 2
 """Forged mail must not make us read a registry all the time."""
+PINNED_SECONDS: Final = 30
+"""The operator's document is read again after so long."""
 MIN_TEXT_SECONDS: Final = 60
 MAX_TEXT_SECONDS: Final = 3600
 """A text of ENS or DNS is kept for as long as is published with it, within these."""
@@ -115,7 +117,9 @@ class PinnedRegistry:
     the old one stays. `clock`: epoch seconds.
     """
 
-    def __init__(self, load: Callable[[], bytes], clock: Callable[[], float], keep_seconds: float = 30) -> None:
+    def __init__(
+        self, load: Callable[[], bytes], clock: Callable[[], float], keep_seconds: float = PINNED_SECONDS
+    ) -> None:
         self._load = load
         self._clock = clock
         self._keep_seconds = keep_seconds

@@ -6,7 +6,7 @@ import typer
 
 from postroom.cli.dcp.target import DcpTargetOptions, HexPrefix, TargetUrl, print_result
 from postroom.cli.exits import UsageFault
-from postroom.cli.inputs import AsJson, read_input
+from postroom.cli.inputs import AsJson, read_input, shown_input
 from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ def read_cheque_file(name: str) -> "Request":
     try:
         return read_cheque(parse(data, max_bytes=len(data), half_pairs=True))
     except TheirError as error:
-        source = "standard input" if name == "-" else name
-        raise UsageFault(f"{source} is not a cheque: {error}", hint="`postroom dcp inspect` shows each check") from None
+        raise UsageFault(
+            f"{shown_input(name)} is not a cheque: {error}", hint="`postroom dcp inspect` shows each check"
+        ) from None
 
 
 def _hint(cheque: "Request", own: "Address") -> str:

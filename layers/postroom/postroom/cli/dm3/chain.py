@@ -11,7 +11,7 @@ from postroom.cli.deployment import DeploymentOptions
 from postroom.cli.dm3.inputs import dm3_name
 from postroom.cli.dm3.names import LOOK_UP_SECONDS, open_endpoints
 from postroom.cli.exits import UsageFault
-from postroom.cli.inputs import AsJson, read_input
+from postroom.cli.inputs import AsJson, read_input, shown_input
 from postroom.cli.options import CommandTyper
 from postroom.cli.output import print_either, print_json
 from postroom.core.errors import SettingsError, TheirError
@@ -49,9 +49,9 @@ def put(
     try:
         urls = read_chain_endpoints(parse(read_input(file), max_bytes=MAX_SECRET_BYTES))
     except TheirError:
-        raise UsageFault(f"{file} is not JSON, or too long") from None
+        raise UsageFault(f"{shown_input(file)} is not JSON, or too long") from None
     except SettingsError as error:
-        raise UsageFault(f"{file}: {error}") from None
+        raise UsageFault(f"{shown_input(file)}: {error}") from None
     deployment.open().storage.chain_endpoints.put(urls)
     _print(urls, as_json)
 

@@ -190,10 +190,10 @@ class NameSources(EnsSource):
     def registry(self, kind: str) -> "Registry":
         """The registry of a kind."""
         from postroom.names.registries import DNS, ENS, PINNED
-        from postroom.names.registry import MemoryRegistry
+        from postroom.names.registry import PINNED_SECONDS, MemoryRegistry
 
         makers: dict[str, Callable[[], Registry]] = {
-            PINNED: lambda: MemoryRegistry(self._texts),
+            PINNED: lambda: MemoryRegistry(self._texts, PINNED_SECONDS),
             DNS: lambda: self.dns,
             ENS: self._ens_registry,
         }
