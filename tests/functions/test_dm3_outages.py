@@ -1,6 +1,7 @@
 """Endpoints or a gateway that are dead for an hour, and functions that are killed: whose mail goes on."""
 
 import json
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,10 +32,11 @@ Outage = Callable[[Newcomers, FakeWeb], None]
 
 
 @pytest.fixture
-def clock(sample_time: None) -> Iterator[Clock]:
+def clock(sample_time: None, monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    with clock.installed():
-        yield clock
+    # Not `installed`: threads that other tests left in this process would move it whenever they sleep.
+    monkeypatch.setattr(time, "time", clock)
+    return clock
 
 
 @pytest.fixture
