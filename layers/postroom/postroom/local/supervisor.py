@@ -43,8 +43,9 @@ def main(arguments: list[str]) -> None:
 
     for watch in (watch_owner, watch_child):
         threading.Thread(target=watch, daemon=True).start()
-    # The owner needs the group's number in case this process is killed.
-    os.write(1, f"{child.pid}\n".encode())
+    # The owner needs the group's number in case this process is killed, and may itself be gone already.
+    with suppress(BrokenPipeError):
+        os.write(1, f"{child.pid}\n".encode())
     while not over.wait(3600):
         pass
     if grace > 0 and child.poll() is None:
