@@ -12,10 +12,9 @@ from postroom.local.stack import LocalStack
 from postroom.names.dns import Resolvers
 from postroom.names.dns_registry import DnsRegistry
 from postroom.names.dnssec import TrustAnchors
-from postroom.names.ens.endpoints import ChainEndpoints
+from postroom.names.ens.endpoints import connect_endpoints
 from postroom.names.ens.ens import Ens
 from postroom.names.ens.lookup import Contracts
-from postroom.names.ens.rpc import MAX_ANSWER_BYTES
 from postroom.names.ens_registry import BURST_SECONDS, LOOK_UPS_PER_SECOND, EnsRegistry
 from postroom.names.host_addresses import addresses
 from postroom.names.ipfs.gateways import IpfsGateways
@@ -24,7 +23,6 @@ from postroom.names.profiles import Profiles
 from postroom.names.registries import Registries
 from postroom.names.registry import Registry
 from postroom.names.uris import uri_reader
-from postroom.net.endpoint_client import EndpointClient
 from postroom.net.https import HttpsClient
 
 _SECONDS: Final = 60.0
@@ -52,14 +50,12 @@ def public_names(stack: LocalStack) -> Iterator[PublicNames]:
             connect_timeout=_SECONDS,
             total_timeout=_SECONDS,
         )
-        clients = [
-            EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=ca_file)
-            for url in chain_endpoints(stack.edge.port)
-        ]
-        for client in clients:
-            undo.callback(client.close)
-        contracts, pool = Contracts(), undo.enter_context(ThreadPoolExecutor(len(clients)))
-        endpoints = ChainEndpoints(clients, len(clients), contracts.chain, pool)
+        contracts, urls = Contracts(), chain_endpoints(stack.edge.port)
+        endpoints = connect_endpoints(
+            urls, len(urls), contracts.chain, ca_file=ca_file,
+            threads=lambda most: undo.enter_context(ThreadPoolExecutor(most)),
+        )  # fmt: skip
+        undo.callback(endpoints.close)
         ens = Ens(endpoints, https, contracts, time.time, _SECONDS)
         rate = LeakyBucket(LOOK_UPS_PER_SECOND, LOOK_UPS_PER_SECOND * BURST_SECONDS, time.monotonic)
         registry = Registries(

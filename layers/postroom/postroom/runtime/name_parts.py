@@ -230,27 +230,27 @@ class NameParts(DeploymentParts):
         return ChainInUse(self._storage.chain_endpoints.get, lambda urls: self._ens(urls, seconds))
 
     def _ens(self, urls: tuple[str, ...], seconds: float) -> "Ens":
-        from postroom.names.ens.endpoints import ChainEndpoints
+        from postroom.names.ens.endpoints import connect_endpoints
         from postroom.names.ens.ens import Ens
         from postroom.names.ens.lookup import Contracts
         from postroom.names.ens.rpc import MAX_ANSWER_BYTES
-        from postroom.net.endpoint_client import MAX_AT_ONCE, EndpointClient
         from postroom.runtime.chain import EndpointFaults
 
         settings = self._settings
-        clients = [
-            EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=settings.outbound_ca_file or None)
-            for url in urls
-        ]
-        threads = self._system.threads(len(clients) * MAX_AT_ONCE)
         gateways = self._https_client(seconds, seconds, self._failing, max_response_bytes=MAX_ANSWER_BYTES)
         contracts = Contracts(
             bytes.fromhex(settings.ens_universal_resolver[2:]),
             bytes.fromhex(settings.ens_registry[2:]),
             settings.ens_chain_id,
         )
-        faults = EndpointFaults(self._own_faults)
-        endpoints = ChainEndpoints(clients, settings.ens_quorum, settings.ens_chain_id, threads, observe=faults.note)
+        endpoints = connect_endpoints(
+            urls,
+            settings.ens_quorum,
+            settings.ens_chain_id,
+            ca_file=settings.outbound_ca_file or None,
+            threads=self._system.threads,
+            observe=EndpointFaults(self._own_faults).note,
+        )
         return Ens(endpoints, gateways, contracts, self._system.clock, seconds)
 
     @cached_property

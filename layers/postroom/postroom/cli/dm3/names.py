@@ -227,16 +227,14 @@ def open_endpoints(
     urls: Sequence[str], quorum: int, chain: int, ca_file: str | None, undo: ExitStack
 ) -> "ChainEndpoints":
     """Endpoints of a chain. `chain`: its id; `ca_file`: instead of the public authorities; `undo`: closes them."""
-    from postroom.names.ens.endpoints import ChainEndpoints
-    from postroom.names.ens.rpc import MAX_ANSWER_BYTES
-    from postroom.net.endpoint_client import MAX_AT_ONCE, EndpointClient
+    from postroom.names.ens.endpoints import connect_endpoints
 
-    pool = undo.enter_context(ThreadPoolExecutor(len(urls) * MAX_AT_ONCE))
-    clients = [EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=ca_file) for url in urls]
-    for client in clients:
-        # Before the pool waits for its threads: nobody at a terminal waits for an endpoint that is silent.
-        undo.callback(client.close)
-    return ChainEndpoints(clients, quorum, chain, pool)
+    endpoints = connect_endpoints(
+        urls, quorum, chain, ca_file=ca_file, threads=lambda most: undo.enter_context(ThreadPoolExecutor(most))
+    )
+    # Before the pool waits for its threads: nobody at a terminal waits for an endpoint that is silent.
+    undo.callback(endpoints.close)
+    return endpoints
 
 
 class _Unlimited:

@@ -83,11 +83,11 @@ def _read_here(uri: str) -> "PublishedJson":
     """What is under `data:`. Raises TheirError for others: PROFILE_INVALID for one that nobody could read."""
     from postroom.names.ipfs.errors import UnreadableFileError
     from postroom.names.ipfs.uri import IpfsUri
-    from postroom.names.uris import read_data_uri
+    from postroom.names.uris import read_data_uri, scheme_of
     from postroom.protocols.dm3.profile_hash import read_profile_hash
     from postroom.protocols.dm3.reasons import PROFILE_INVALID
 
-    scheme = uri.partition(":")[0].lower()
+    scheme = scheme_of(uri)
     if scheme == "https":
         read_profile_hash(uri)
     if scheme == "ipfs":

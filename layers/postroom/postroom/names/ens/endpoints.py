@@ -10,8 +10,8 @@ from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 from postroom.core.errors import NotNowError
 from postroom.names.ens.agreement import Agreement
 from postroom.names.ens.calls import Outcomes, Question
-from postroom.names.ens.rpc import Block, ChainAnswerError, read_batch, write_batch
-from postroom.net.endpoint_client import EndpointError
+from postroom.names.ens.rpc import MAX_ANSWER_BYTES, Block, ChainAnswerError, read_batch, write_batch
+from postroom.net.endpoint_client import MAX_AT_ONCE, EndpointClient, EndpointError
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 A = TypeVar("A", bound=Hashable)
@@ -31,6 +31,10 @@ class ChainEndpoint(Protocol):
 
     def post(self, body: bytes, seconds: float) -> bytes:
         """The body of the answer. Raises EndpointError."""
+        ...
+
+    def close(self) -> None:
+        """Close all connections. Whoever waits for an answer gets an EndpointError."""
         ...
 
 
@@ -141,7 +145,30 @@ class ChainEndpoints:
         newest = max((block for said, block, _ in answered if said == agreed), key=lambda block: block.number)
         return Agreed(agreed, agreement.number_alike, newest, verdicts)
 
+    def close(self) -> None:
+        """Close the connections to all of them, also those in use."""
+        for endpoint in self.endpoints:
+            endpoint.close()
+
     def _why(self, alike: int, tried: int) -> str:
         if not self.endpoints:
             return "no endpoint of the chain is set"
         return f"{alike} of {tried} endpoints of the chain said the same; {self.quorum} are needed"
+
+
+def connect_endpoints(
+    urls: Sequence[str],
+    quorum: int,
+    chain: int,
+    *,
+    ca_file: str | None,
+    threads: Callable[[int], Executor],
+    observe: ObserveVerdicts = _ignore,
+) -> ChainEndpoints:
+    """The endpoints of these URLs; each connects when it is first used. `ca_file`: instead of the public authorities.
+
+    `threads`: makes a pool of so many: as many for each endpoint as it may hold. `quorum`, `chain`, `observe`: as of
+    ChainEndpoints. Raises SettingsError.
+    """
+    clients = [EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=ca_file) for url in urls]
+    return ChainEndpoints(clients, quorum, chain, threads(len(clients) * MAX_AT_ONCE), observe=observe)
