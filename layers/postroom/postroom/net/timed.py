@@ -3,6 +3,7 @@
 import ssl
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Final
 
 import httpcore
@@ -22,15 +23,25 @@ class TimedStream(httpcore.NetworkStream):
         self._stream = stream
         self._seconds_left = seconds_left
         self._most_for_tls = most_for_tls
+        self._unsent: list[bytes] = []
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline rules
-        """Read bytes, as soon as there are some."""
+        """Send what was written, and read bytes, as soon as there are some."""
+        if self._unsent:
+            # Whoever does not want the rest of a request may have answered before it ended.
+            with suppress(httpcore.WriteError):
+                self._send()
         return self._stream.read(max_bytes, self._seconds_left())
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        """Send all of `buffer`, in pieces."""
-        for start in range(0, len(buffer), _WRITE_BYTES):
-            self._stream.write(buffer[start : start + _WRITE_BYTES], self._seconds_left())
+        """Hold `buffer` until something is to be read: the head and the body of a request are sent in one."""
+        if buffer:
+            self._unsent.append(buffer)
+
+    def _send(self) -> None:
+        unsent, self._unsent = b"".join(self._unsent), []
+        for start in range(0, len(unsent), _WRITE_BYTES):
+            self._stream.write(unsent[start : start + _WRITE_BYTES], self._seconds_left())
 
     def close(self) -> None:
         """Close the stream."""
