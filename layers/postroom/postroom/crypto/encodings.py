@@ -1,11 +1,8 @@
 """Encodings of bytes: base64 in its one canonical form, and hexadecimal digits."""
 
-import re
-from typing import Final
+from binascii import unhexlify
 
 from pybase64 import b64decode, b64encode_as_string
-
-_HEX: Final = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 def decode_base64(text: str) -> bytes:
@@ -27,7 +24,13 @@ def is_hex(lower: str, length: int) -> bool:
 
 def read_hex(text: object) -> bytes | None:
     """The bytes in a text of 0x and their digits, in upper or lower case; None: it is none."""
-    return bytes.fromhex(text[2:]) if isinstance(text, str) and _HEX.fullmatch(text) else None
+    if not isinstance(text, str) or not text.startswith("0x"):
+        return None
+    try:
+        # Not bytes.fromhex, which takes white space, too.
+        return unhexlify(text[2:])
+    except ValueError:
+        return None
 
 
 def write_hex(data: bytes) -> str:

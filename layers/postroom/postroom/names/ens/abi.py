@@ -110,12 +110,12 @@ class _Array:
     head: int = WORD
 
     def encode(self, value: AbiValue) -> bytes:
-        return len(value).to_bytes(WORD) + _Tuple((self.item,) * len(value)).encode(value)
+        return len(value).to_bytes(WORD) + _encode_each((self.item,) * len(value), value)
 
     def decode(self, reader: _EncodedWords, at: int) -> AbiValue:
         length = reader.number(at)
         reader.require(length * self.item.head)
-        return list(_Tuple((self.item,) * length).decode(reader, at + WORD))
+        return _decode_each((self.item,) * length, reader, at + WORD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,38 +123,43 @@ class _Tuple:
     """Values of several types: a word for each, or the place of what has no fixed length."""
 
     items: "tuple[_Type, ...]"
+    is_dynamic: bool
+    head: int
 
-    @property
-    def is_dynamic(self) -> bool:
-        return any(item.is_dynamic for item in self.items)
-
-    @property
-    def head(self) -> int:
-        return WORD if self.is_dynamic else sum(item.head for item in self.items)
+    @classmethod
+    def of(cls, items: "tuple[_Type, ...]") -> "_Tuple":
+        is_dynamic = any(item.is_dynamic for item in items)
+        return cls(items, is_dynamic, WORD if is_dynamic else sum(item.head for item in items))
 
     def encode(self, value: AbiValue) -> bytes:
         if len(value) != len(self.items):
             raise AbiError(f"{len(self.items)} values are needed, and there are {len(value)}")
-        heads, tails = [], []
-        place = sum(item.head for item in self.items)
-        for item, each in zip(self.items, value, strict=True):
-            encoded = item.encode(each)
-            if item.is_dynamic:
-                heads.append(place.to_bytes(WORD))
-                tails.append(encoded)
-                place += len(encoded)
-            else:
-                heads.append(encoded)
-        return b"".join(heads + tails)
+        return _encode_each(self.items, value)
 
     def decode(self, reader: _EncodedWords, at: int) -> AbiValue:
-        return tuple(self._decoded(reader, at))
+        return tuple(_decode_each(self.items, reader, at))
 
-    def _decoded(self, reader: _EncodedWords, at: int) -> Iterator[AbiValue]:
-        place = at
-        for item in self.items:
-            yield item.decode(reader, at + reader.number(place) if item.is_dynamic else place)
-            place += item.head
+
+def _encode_each(items: "Sequence[_Type]", values: Sequence[AbiValue]) -> bytes:
+    heads, tails = [], []
+    place = sum(item.head for item in items)
+    for item, value in zip(items, values, strict=True):
+        encoded = item.encode(value)
+        if item.is_dynamic:
+            heads.append(place.to_bytes(WORD))
+            tails.append(encoded)
+            place += len(encoded)
+        else:
+            heads.append(encoded)
+    return b"".join(heads + tails)
+
+
+def _decode_each(items: "Sequence[_Type]", reader: _EncodedWords, at: int) -> list[AbiValue]:
+    values, place = [], at
+    for item in items:
+        values.append(item.decode(reader, at + reader.number(place) if item.is_dynamic else place))
+        place += item.head
+    return values
 
 
 _Type: TypeAlias = _Word | _Bytes | _Array | _Tuple
@@ -213,7 +218,7 @@ def _truth() -> _Word:
 @lru_cache(16)
 def _members(types: str) -> _Tuple:
     """The types in a list."""
-    return _Tuple(tuple(_type(each) for each in _split(types)))
+    return _Tuple.of(tuple(_type(each) for each in _split(types)))
 
 
 def _type(text: str) -> _Type:

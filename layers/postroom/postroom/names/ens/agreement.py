@@ -19,18 +19,22 @@ class Agreement(Generic[A]):
         self._begun = 0
         self._waiting = 0
         self._late = 0
-        self._answers: list[A] = []
+        self._counts: Counter[A] = Counter()
+        self.agreed: A | None = None
+        """What counts; None: nothing yet. Of several that a quorum gave, the first."""
 
     def next_endpoints(self) -> range:
         """The endpoints, by their places, that must be asked now in addition."""
-        wanted = self._quorum - self._most_alike - (self._waiting - self._late)
+        wanted = self._quorum - self.number_alike - (self._waiting - self._late)
         first, self._begun = self._begun, min(self._endpoints, self._begun + max(0, wanted))
         self._waiting += self._begun - first
         return range(first, self._begun)
 
     def add(self, answer: A, *, was_late: bool = False) -> None:
         """One of those that were asked has answered."""
-        self._answers.append(answer)
+        self._counts[answer] += 1
+        if self.agreed is None and self._counts[answer] == self._quorum:
+            self.agreed = answer
         self.fail(was_late=was_late)
 
     def fail(self, *, was_late: bool = False) -> None:
@@ -43,26 +47,11 @@ class Agreement(Generic[A]):
         self._late = self._waiting
 
     @property
-    def agreed(self) -> A | None:
-        """What counts; None: nothing yet."""
-        # With a quorum of less than half, two answers may have one: the first that had it counts.
-        counts: Counter[A] = Counter()
-        for answer in self._answers:
-            counts[answer] += 1
-            if counts[answer] == self._quorum:
-                return answer
-        return None
-
-    @property
     def number_alike(self) -> int:
         """How many gave the answer that counts, or that most gave."""
-        return self._answers.count(self.agreed) if self.agreed is not None else self._most_alike
+        return max(self._counts.values(), default=0) if self.agreed is None else self._counts[self.agreed]
 
     @property
     def has_failed(self) -> bool:
         """Whether nothing can count any more: all were asked, have answered or failed, and too few are alike."""
         return self.agreed is None and not self._waiting and self._begun == self._endpoints
-
-    @property
-    def _most_alike(self) -> int:
-        return max(Counter(self._answers).values(), default=0)

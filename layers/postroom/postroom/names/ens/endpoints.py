@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from math import inf
+from queue import Empty, SimpleQueue
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 from postroom.core.errors import NotNowError
@@ -100,35 +101,38 @@ class ChainEndpoints:
         deadline = time.monotonic() + seconds
         body = write_batch(questions)
         agreement: Agreement[A] = Agreement(len(self.endpoints), self.quorum)
+        done: SimpleQueue[Future[bytes]] = SimpleQueue()
         late: frozenset[Future[bytes]] = frozenset()
         late_at = deadline
-        waiting: dict[Future[bytes], tuple[EndpointVerdict, float]] = {}
+        waiting: dict[Future[bytes], tuple[str, float, float]] = {}
         failed: list[EndpointVerdict] = []
         answered: list[tuple[A, Block, EndpointVerdict]] = []
         while agreement.agreed is None and not agreement.has_failed:
             for place in agreement.next_endpoints():
                 endpoint, begun_at = self.endpoints[place], time.monotonic()
                 left = max(0.0, deadline - begun_at)
-                silent = EndpointVerdict(endpoint.host, None, "it did not answer in time", left)
-                waiting[self.pool.submit(endpoint.post, body, left)] = silent, begun_at
+                posting = self.pool.submit(endpoint.post, body, left)
+                waiting[posting] = endpoint.host, left, begun_at
+                posting.add_done_callback(done.put)
                 late_at = min(begun_at + LATE_SECONDS, deadline)
-            done, _ = wait(waiting, max(0.0, late_at - time.monotonic()), FIRST_COMPLETED)
-            if not done and late_at == deadline:
-                break
-            if not done:
+            try:
+                posted = done.get(timeout=max(0.0, late_at - time.monotonic()))
+            except Empty:
+                if late_at == deadline:
+                    break
                 agreement.be_late()
                 late, late_at = frozenset(waiting), deadline
-            for future in done:
-                silent, _ = waiting.pop(future)
-                try:
-                    block, outcomes = read_batch(future.result(), questions, chain=self.chain, now=now)
-                except (EndpointError, ChainAnswerError) as error:
-                    agreement.fail(was_late=future in late)
-                    failed.append(replace(silent, why=str(error)))
-                else:
-                    said = judge(outcomes)
-                    agreement.add(said, was_late=future in late)
-                    answered.append((said, block, replace(silent, block=block, why="")))
+                continue
+            host, left, _ = waiting.pop(posted)
+            try:
+                block, outcomes = read_batch(posted.result(), questions, chain=self.chain, now=now)
+            except (EndpointError, ChainAnswerError) as error:
+                agreement.fail(was_late=posted in late)
+                failed.append(EndpointVerdict(host, None, str(error), left))
+            else:
+                said = judge(outcomes)
+                agreement.add(said, was_late=posted in late)
+                answered.append((said, block, EndpointVerdict(host, block, seconds=left)))
         agreed = agreement.agreed
         is_split = len({said for said, _, _ in answered}) > 1
         verdicts = (
@@ -137,7 +141,10 @@ class ChainEndpoints:
                 for said, _, verdict in answered
             ),
             *failed,
-            *(replace(silent, seconds=time.monotonic() - begun_at) for silent, begun_at in waiting.values()),
+            *(
+                EndpointVerdict(host, None, "it did not answer in time", time.monotonic() - begun_at)
+                for host, _, begun_at in waiting.values()
+            ),
         )
         self.observe(verdicts)
         if agreed is None:
