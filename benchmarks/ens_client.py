@@ -84,6 +84,20 @@ class RecordingGateways:
         raise NotImplementedError
 
 
+class BareGateways:
+    """Gateways over a connection that is kept for as long as they let it be."""
+
+    def __init__(self, connect: Callable[[str], httpcore.HTTPConnection]) -> None:
+        self._connect = connect
+        self._connection: httpcore.HTTPConnection | None = None
+
+    def get(self, url: str) -> bytes:
+        """The body of an answer."""
+        if self._connection is None or not self._connection.is_available():
+            self._connection = self._connect(url)
+        return self._connection.request("GET", url, headers={"Host": HOST}).content
+
+
 class Always:
     """A rate that has no limit."""
 
@@ -100,7 +114,7 @@ class EnsClient:
         self._tls = ssl.create_default_context(cafile=ca_file)
         self.gateways = HttpsClient(
             lambda _: [HOST], port=port, allow_private=True, ca_file=ca_file, connect_timeout=SECONDS,
-            total_timeout=SECONDS,
+            total_timeout=SECONDS, keep_connections=True,
         )  # fmt: skip
         self.endpoints = [EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=ca_file) for url in urls]
         self._pool = ThreadPoolExecutor(len(urls))
@@ -119,13 +133,14 @@ class EnsClient:
             "distant": partial(_text, self._distant, name),
             "kept": lambda: self._registry.text(name, PROFILE_KEY),
             "account": partial(_account, self._ens, name),
+            "posts": self._bare_posts(name),
         }
 
     def bare(self, way: str, name: str) -> Callable[[], object]:
         """The bare work of a way: the same requests, JSON of them and of their answers, and the hashes of a name."""
         recorded = self.recorded(way, name)
         [url] = self._urls
-        connection = self._connection(url)
+        connection, gateways = self._connection(url), BareGateways(self._connection)
         steps = [orjson.loads(step) if isinstance(step, bytes) else step for step in recorded.steps]
 
         def bare() -> None:
@@ -134,9 +149,7 @@ class EnsClient:
                 node = keccak_256(node + keccak_256(label.encode()))
             for step in steps:
                 if isinstance(step, str):
-                    with self._connection(step) as gateway:
-                        answer = gateway.request("GET", step, headers={"Host": HOST}).content
-                    read_hex(orjson.loads(answer)["data"])
+                    read_hex(orjson.loads(gateways.get(step))["data"])
                 else:
                     body = orjson.dumps(step)
                     answer = connection.request("POST", url, headers=_headers(url, body), content=body).content
@@ -144,6 +157,15 @@ class EnsClient:
                         read_hex(each.get("result", ""))
 
         return bare
+
+    def _bare_posts(self, name: str) -> Callable[[], object]:
+        """The first post of a look-up to all endpoints at a time."""
+        body = self.recorded("text", name).steps[0]
+        posts = [
+            partial(self._connection(url).request, "POST", url, headers=_headers(url, body), content=body)
+            for url in self._urls
+        ]
+        return lambda: [posted.result() for posted in [self._pool.submit(post) for post in posts]]
 
     def recorded(self, way: str, name: str) -> Recorded:
         """What a way sends."""

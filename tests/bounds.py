@@ -47,7 +47,7 @@ from postroom.names.dnssec.zones import MAX_ABSENT_SECONDS, MOST_BYTES, MOST_DEN
 from postroom.names.ens import ccip, rpc
 from postroom.names.ens import lookup as ens_lookup
 from postroom.names.ipfs import car, unixfs, uri
-from postroom.net import endpoint_client, failing_addresses, https
+from postroom.net import endpoint_client, failing_addresses, https, pinned_connection
 from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox_sender, pausing
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
 from postroom.protocols.dcp import connect, memory_store, messages, receiving, session_names, signed_message
@@ -710,6 +710,12 @@ def _https() -> Iterator[Bound]:
         "addresses tried of a host that a forged message names", _n(https.FEW_ADDRESSES), "the same",
         "`OutboundFailed`", "the same",
         "net/test_https.py::test_where_a_forged_message_names_the_host_two_addresses_are_tried",
+    )  # fmt: skip
+    yield Bound(
+        "connections to gateways and hosts of documents that are kept",
+        f"{_n(pinned_connection.MAX_KEPT)}, for {_n(pinned_connection.KEPT_SECONDS, 's')}", "strangers name the hosts",
+        "the one used longest ago is closed", "httpx: 20, for 5 s",
+        "net/test_https.py::test_a_few_connections_are_kept_and_the_one_used_longest_ago_is_closed",
     )  # fmt: skip
     yield Bound(
         "reading a manifest", _n(AT.manifest_seconds, "s"), "a host may send its answer slowly", "tried again",

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ import httpcore
 import pytest
 import trustme
 from tests.fakes.clock import FakeClock
+from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
+from postroom.net import https, pinned_connection
 from postroom.net.failing_addresses import FAILING_SECONDS, FailingAddresses
 from postroom.net.https import (
     FEW_ADDRESSES,
@@ -29,6 +31,7 @@ from postroom.net.https import (
     can_be_reached,
     is_public,
 )
+from postroom.net.pinned_connection import MAX_KEPT
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 HOST = "nlweb.any-receiver.test"
@@ -303,6 +306,140 @@ def test_where_a_forged_message_names_the_host_two_addresses_are_tried(serve, ca
                 assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
             else:
                 assert "no connection" in failure(lambda ours=ours: ours.get(f"https://{HOST}/", accept="*/*")).detail
+
+
+# --- connections that are kept ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def host(authority) -> Iterator[FakeEndpoint]:  # type: ignore[no-untyped-def]
+    """A host that keeps connections, with certificates for HOST and for as many others as connections are kept."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(HOST, *OTHERS).configure_cert(context)
+    with fake_endpoint(lambda body: b"hello" + body, context) as server:
+        yield server
+
+
+OTHERS = [f"{number}.example.test" for number in range(MAX_KEPT)]
+
+
+def keeping(host: FakeEndpoint, ca_file: str, **more: object) -> HttpsClient:
+    return client(host.port, ca_file, keep_connections=True, **more)
+
+
+def get(ours: HttpsClient, name: str = HOST) -> bytes:
+    return ours.get(f"https://{name}/", accept="*/*").body
+
+
+def test_a_connection_is_kept_for_the_next_requests_if_that_is_wanted(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    ours = keeping(host, ca_file)
+    assert [get(ours), get(ours)] == [b"hello"] * 2
+    assert ours.post(f"https://{HOST}/", b"1", "text/plain").body == b"hello1"
+    assert host.connections == 1
+    other = client(host.port, ca_file)
+    assert [get(other), get(other)] == [b"hello"] * 2
+    assert host.connections == 3
+
+
+def test_a_kept_connection_is_used_only_if_the_name_still_leads_to_its_address(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    answers = [["127.0.0.1"], ["127.0.0.2"], [], ["127.0.0.2", "127.0.0.1"]]
+    ours = keeping(host, ca_file, resolve=lambda _: answers.pop(0))
+    assert get(ours) == b"hello"
+    assert "no connection" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+    assert isinstance(failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")), NoSuchHostError)
+    assert get(ours) == b"hello"
+    assert host.connections == 1
+
+
+def test_a_kept_connection_is_not_used_once_its_address_is_private(host, ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    ours = keeping(host, ca_file, allow_private=False)
+    monkeypatch.setattr(https, "is_public", lambda _: True)
+    assert get(ours) == b"hello"
+    monkeypatch.undo()
+    assert "no public address" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+    assert len(host.bodies) == 1
+
+
+def test_a_kept_connection_is_not_used_once_its_address_has_failed(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    failing = FailingAddresses()
+    ours = keeping(host, ca_file, failing=failing)
+    assert get(ours) == b"hello"
+    failing.note(IPv4Address("127.0.0.1"))
+    assert "failed a moment ago" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+    assert len(host.bodies) == 1
+
+
+def test_a_kept_connection_is_used_for_its_own_host_only(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    ours = keeping(host, ca_file)
+    assert [get(ours), get(ours, OTHERS[0])] == [b"hello"] * 2
+    assert host.connections == 2
+    said = failure(lambda: ours.get("https://another.test/", accept="*/*")).detail
+    assert said == "the certificate of another.test was not accepted"
+
+
+def test_a_few_connections_are_kept_and_the_one_used_longest_ago_is_closed(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    ours = keeping(host, ca_file)
+    for name in (HOST, *OTHERS[:-1], HOST, OTHERS[-1], HOST):
+        assert get(ours, name) == b"hello"
+    assert host.connections == 1 + MAX_KEPT
+    assert get(ours, OTHERS[0]) == b"hello"
+    assert host.connections == 2 + MAX_KEPT
+
+
+def test_a_connection_is_not_kept_for_longer_than_a_few_seconds(host, ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(pinned_connection, "KEPT_SECONDS", 0.0)
+    ours = keeping(host, ca_file)
+    assert get(ours) == b"hello"
+    time.sleep(0.01)
+    assert get(ours) == b"hello"
+    assert host.connections == 2
+
+
+def test_a_connection_that_the_host_ends_is_not_kept(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    host.answer = lambda _: (200, {"Connection": "close"}, b"bye")
+    ours = keeping(host, ca_file)
+    assert [get(ours), get(ours)] == [b"bye"] * 2
+    assert host.connections == 2
+
+
+def test_a_request_is_made_once_more_if_a_kept_connection_is_gone(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    ours = keeping(host, ca_file)
+    assert get(ours) == b"hello"
+
+    def hang_up(body: bytes) -> bytes:
+        host.answer = lambda body: b"again" + body
+        raise ConnectionError(body)
+
+    host.answer = hang_up
+    assert ours.post(f"https://{HOST}/", b"1", "text/plain").body == b"again1"
+    assert host.bodies == [b"", b"1", b"1"]
+
+
+def test_a_request_over_a_new_connection_is_made_once(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    def hang_up(body: bytes) -> bytes:
+        raise ConnectionError(body)
+
+    host.answer = hang_up
+    failure(lambda: keeping(host, ca_file).get(f"https://{HOST}/", accept="*/*"))
+    assert len(host.bodies) == 1
+
+
+def test_what_is_left_of_an_answer_is_not_taken_for_the_next(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    ours = keeping(host, ca_file, max_response_bytes=5)
+    assert get(ours) == b"hello"
+    assert "more than 5 bytes" in failure(lambda: ours.post(f"https://{HOST}/", b"1", "text/plain")).detail
+    assert get(ours) == b"hello"
+    assert host.connections == 2
+
+
+def test_an_address_that_holds_a_kept_connection_to_the_end_is_not_tried_again(host, ca_file) -> None:  # type: ignore[no-untyped-def]
+    stop = threading.Event()
+    ours = keeping(host, ca_file, failing=FailingAddresses())
+    assert get(ours) == b"hello"
+    host.answer = lambda body: body if stop.wait(PATIENCE) else b""
+    assert "in time" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*", seconds=1.5)).detail
+    assert "failed a moment ago" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+    stop.set()
 
 
 # --- addresses that fail ----------------------------------------------------------------------------------------

@@ -1,15 +1,16 @@
 """The HTTPS client for hosts that strangers name: no private networks, limited in time and size.
 
-The name is resolved once, by the given resolver. Each address is checked, the connection is made to exactly that
-address, and its peer address is checked afterwards. TLS checks the certificate against the host name. Redirects are
-answers like any other, proxies of the environment are ignored, and compressed answers are neither requested nor
-accepted.
+The name is resolved once for each request, by the given resolver. Each address is checked, the connection is made to
+exactly that address, and its peer address is checked afterwards; a kept connection is used again only if it leads to an
+address that was found and checked anew. TLS checks the certificate against the host name. Redirects are answers like
+any other, proxies of the environment are ignored, and compressed answers are neither requested nor accepted.
 """
 
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from math import inf
@@ -20,8 +21,8 @@ import httpcore
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
-from postroom.net.failing_addresses import HELD_SECONDS, FailedRecentlyError, FailingAddresses
-from postroom.net.timed import TimedStream, seconds_left
+from postroom.net.failing_addresses import FailedRecentlyError, FailingAddresses
+from postroom.net.pinned_connection import MAX_KEPT, KeptConnections, PinnedConnection
 from postroom.protocols.nlweb.names import is_host_name
 
 Resolve = Callable[[str], Sequence[str]]
@@ -36,6 +37,7 @@ MAX_ADDRESSES = 8
 """Addresses tried for one host, in the resolver's order: a stranger's zone must not make us connect to many hosts."""
 FEW_ADDRESSES = 2
 """The same, where a forged message is enough to name the host."""
+_GONE = (httpcore.NetworkError, httpcore.RemoteProtocolError)
 
 
 class NoSuchHostError(NotNowError):
@@ -77,7 +79,7 @@ class HttpsRequests(Protocol):
 
 
 class HttpsClient:
-    """Makes one HTTPS request at a time, each over a connection of its own; safe to share among threads."""
+    """Makes HTTPS requests, each over a connection of its own unless it keeps them; safe to share among threads."""
 
     def __init__(
         self,
@@ -91,6 +93,7 @@ class HttpsClient:
         max_response_bytes: int = MAX_RESPONSE_BYTES,
         max_addresses: int = MAX_ADDRESSES,
         failing: FailingAddresses | None = None,
+        keep_connections: bool = False,
     ) -> None:
         """`allow_private` allows any address, and IP literals as hosts: for a stack on one machine.
 
@@ -98,6 +101,8 @@ class HttpsClient:
         seconds; the latter is for the whole exchange from the look-up on, however slowly the answer arrives. (`resolve`
         has a time limit of its own: it cannot be interrupted from here.) At most `max_addresses` of a host are tried.
         With `failing`, addresses that failed a moment ago are not tried, and those that fail are recorded there.
+        With `keep_connections`, a connection is used again within a few seconds, and a request is made once more if
+        that one turns out to be gone: for requests that only read.
         """
         self._resolve = resolve
         self._port = port
@@ -108,6 +113,8 @@ class HttpsClient:
         self._max_response_bytes = max_response_bytes
         self._max_addresses = max_addresses
         self._failing = failing
+        self._keeps_connections = keep_connections
+        self._kept = KeptConnections(MAX_KEPT if keep_connections else 0)
 
     def check(self, url: str) -> None:
         """Check that requests may be made to a URL. Raises UnusableUrlError."""
@@ -142,17 +149,18 @@ class HttpsClient:
     ) -> HttpsResponse:
         deadline = time.monotonic() + min(self._total_timeout, seconds)
         host, target = split_url(url, self._port, allow_addresses=self._allow_private)
-        backend = _PinnedBackend(self._addresses(host), deadline, self._connect_timeout, self._failing)
-        headers += [("User-Agent", "postroom"), ("Accept-Encoding", "identity"), ("Connection", "close")]
+        addresses = self._addresses(host)
         where = httpcore.URL(scheme="https", host=host, port=self._port, target=target)
+        headers += [("User-Agent", "postroom"), ("Accept-Encoding", "identity")]
+        if not self._keeps_connections:
+            headers.append(("Connection", "close"))
         try:
-            with (
-                httpcore.HTTPConnection(where.origin, self._tls, network_backend=backend) as connection,
-                connection.stream(method, where, headers=headers, content=body) as answer,
-            ):
-                return self._read(answer, host)
+            if kept := self._kept.take(where.origin, addresses):
+                with suppress(*_GONE):
+                    return self._request(kept, method, where, headers, body, deadline)
+            new = PinnedConnection(where.origin, self._tls, addresses, self._connect_timeout, self._failing)
+            return self._request(new, method, where, headers, body, deadline)
         except httpcore.TimeoutException as error:
-            backend.note_held()
             raise _failed(f"{host} did not answer in time") from error
         except httpcore.ProtocolError as error:
             raise _failed(f"{host} does not speak HTTP/1.1 as it should") from error
@@ -161,9 +169,26 @@ class HttpsClient:
                 raise _failed(f"the certificate of {host} was not accepted") from error
             raise _failed(f"no connection to {host}, or it broke") from error
 
+    def _request(
+        self,
+        connection: PinnedConnection,
+        method: str,
+        where: httpcore.URL,
+        headers: Sequence[tuple[str, str]],
+        body: bytes | None,
+        deadline: float,
+    ) -> HttpsResponse:
+        try:
+            with connection.request(method, where, headers, body, deadline) as answer:
+                response = self._read(answer, where.host.decode())
+        except BaseException:
+            connection.close()
+            raise
+        self._kept.keep(connection)
+        return response
+
     def _addresses(self, host: str) -> list[IPv4Address | IPv6Address]:
-        literal = _as_address(host)
-        if literal:
+        if self._allow_private and (literal := _as_address(host)):
             return [literal]
         try:
             answers = self._resolve(host)
@@ -261,56 +286,3 @@ def _failed(detail: str) -> NotNowError:
 
 def _unusable(detail: str) -> UnusableUrlError:
     return UnusableUrlError(OUTBOUND_FAILED, detail)
-
-
-class _PinnedBackend(httpcore.NetworkBackend):
-    """Connects to the addresses it was given, in their order, whatever the name resolves to by now."""
-
-    def __init__(
-        self,
-        addresses: Sequence[IPv4Address | IPv6Address],
-        deadline: float,
-        connect_timeout: float,
-        failing: FailingAddresses | None,
-    ) -> None:
-        self._addresses = addresses
-        self._deadline = deadline
-        self._connect_timeout = connect_timeout
-        self._failing = failing
-        self._connecting: tuple[IPv4Address | IPv6Address, float] | None = None
-
-    def note_held(self) -> None:
-        """Record the address that was connected to last as failing, if it has held us for long enough."""
-        if self._failing and self._connecting:
-            address, since = self._connecting
-            if time.monotonic() - since >= HELD_SECONDS:
-                self._failing.note(address)
-
-    def connect_tcp(
-        self,
-        host: str,  # noqa: ARG002 - the point of this class
-        port: int,
-        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.NetworkStream:
-        failure: Exception = httpcore.ConnectError("no address")
-        for address in self._addresses:
-            seconds = min(self._connect_timeout, seconds_left(self._deadline))
-            self._connecting = address, time.monotonic()
-            try:
-                stream = httpcore.SyncBackend().connect_tcp(str(address), port, seconds, local_address, socket_options)
-            except httpcore.NetworkError as error:
-                if self._failing:
-                    self._failing.note(address)
-                failure = error
-                continue
-            except httpcore.TimeoutException as error:
-                self.note_held()
-                failure = error
-                continue
-            if ip_address(stream.get_extra_info("server_addr")[0]) != address:
-                stream.close()
-                raise httpcore.ConnectError("the connection leads to another address")
-            return TimedStream(stream, lambda: seconds_left(self._deadline), self._connect_timeout)
-        raise failure

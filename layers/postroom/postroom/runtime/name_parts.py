@@ -194,9 +194,11 @@ class NameParts(DeploymentParts):
 
         urls = self._ipfs_gateways
         seconds = FETCH_SECONDS
-        hosts = self._https_client(seconds / 2, seconds, self._failing, max_response_bytes=MAX_CAR_BYTES)
+        hosts = self._https_client(
+            seconds / 2, seconds, self._failing, max_response_bytes=MAX_CAR_BYTES, keep_connections=True
+        )
         # Gateways are never left alone: anybody may name a file that none of them has, for which they wait.
-        of_gateways = self._https_client(seconds / 4, seconds, max_response_bytes=MAX_CAR_BYTES)
+        of_gateways = self._https_client(seconds / 4, seconds, max_response_bytes=MAX_CAR_BYTES, keep_connections=True)
         return ProfileDocuments(hosts, IpfsGateways(urls, of_gateways) if urls else None, self._system.clock)
 
     def _dns_registry(self, seconds: float) -> "Registry":
@@ -237,7 +239,9 @@ class NameParts(DeploymentParts):
         from postroom.runtime.chain import EndpointFaults
 
         settings = self._settings
-        gateways = self._https_client(seconds, seconds, self._failing, max_response_bytes=MAX_ANSWER_BYTES)
+        gateways = self._https_client(
+            seconds, seconds, self._failing, max_response_bytes=MAX_ANSWER_BYTES, keep_connections=True
+        )
         contracts = Contracts(
             bytes.fromhex(settings.ens_universal_resolver[2:]),
             bytes.fromhex(settings.ens_registry[2:]),
@@ -301,6 +305,7 @@ class NameParts(DeploymentParts):
         *,
         to_aws: bool = False,
         max_response_bytes: int | None = None,
+        keep_connections: bool = False,
     ) -> "HttpsClient":
         from postroom.names.host_addresses import addresses
         from postroom.net.https import FEW_ADDRESSES, MAX_ADDRESSES, MAX_RESPONSE_BYTES, HttpsClient
@@ -317,6 +322,7 @@ class NameParts(DeploymentParts):
             max_response_bytes=max_response_bytes or MAX_RESPONSE_BYTES,
             max_addresses=FEW_ADDRESSES if failing else MAX_ADDRESSES,
             failing=failing,
+            keep_connections=keep_connections,
         )
 
 

@@ -1,0 +1,146 @@
+"""A connection to one of the addresses judged for a host, and connections that are kept for the next requests."""
+
+import ssl
+import time
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from threading import Lock
+from typing import Final
+from weakref import finalize
+
+import httpcore
+
+from postroom.net.failing_addresses import HELD_SECONDS, FailingAddresses
+from postroom.net.timed import TimedStream, seconds_left
+
+KEPT_SECONDS: Final = 5.0
+"""How long a connection is kept that nobody uses."""
+MAX_KEPT: Final = 8
+"""Connections that are kept, to all hosts together."""
+
+
+class PinnedConnection(httpcore.NetworkBackend):
+    """A connection to the first of these addresses that takes one, whatever the host's name resolves to by now.
+
+    One request at a time uses it. `connect_timeout`: seconds for TCP, and for TLS. With `failing`, addresses that fail
+    are recorded there.
+    """
+
+    def __init__(
+        self,
+        origin: httpcore.Origin,
+        tls: ssl.SSLContext,
+        addresses: Sequence[IPv4Address | IPv6Address],
+        connect_timeout: float,
+        failing: FailingAddresses | None,
+    ) -> None:
+        self._origin = origin
+        self._http = httpcore.HTTPConnection(origin, tls, network_backend=self, keepalive_expiry=KEPT_SECONDS)
+        self._addresses = addresses
+        self._connect_timeout = connect_timeout
+        self._failing = failing
+        self._deadline = 0.0
+        self._address: IPv4Address | IPv6Address | None = None
+        self._held_since = 0.0
+
+    @contextmanager
+    def request(
+        self, method: str, url: httpcore.URL, headers: Sequence[tuple[str, str]], body: bytes | None, deadline: float
+    ) -> Iterator[httpcore.Response]:
+        """The answer to a request, to be read before `deadline`, of time.monotonic. Raises what httpcore raises."""
+        self._deadline, self._held_since = deadline, time.monotonic()
+        try:
+            with self._http.stream(method, url, headers=headers, content=body) as answer:
+                yield answer
+        except httpcore.TimeoutException:
+            self._note_held()
+            raise
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether it can take another request: the last one was answered, a moment ago, and neither side ended it."""
+        return self._http.is_available() and not self._http.has_expired()
+
+    def leads_to(self, origin: httpcore.Origin, addresses: Collection[IPv4Address | IPv6Address]) -> bool:
+        """Whether it was made for this host and port, to one of these addresses."""
+        return self._origin == origin and self._address in addresses
+
+    def close(self) -> None:
+        """Close it."""
+        self._http.close()
+
+    def connect_tcp(
+        self,
+        host: str,  # noqa: ARG002 - the point of this class
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Connect to the addresses in their order, within `connect_timeout` each. Called by httpcore."""
+        failure: Exception = httpcore.ConnectError("no address")
+        for address in self._addresses:
+            seconds = min(self._connect_timeout, seconds_left(self._deadline))
+            self._address, self._held_since = address, time.monotonic()
+            try:
+                stream = httpcore.SyncBackend().connect_tcp(str(address), port, seconds, local_address, socket_options)
+            except httpcore.NetworkError as error:
+                if self._failing:
+                    self._failing.note(address)
+                failure = error
+                continue
+            except httpcore.TimeoutException as error:
+                self._note_held()
+                failure = error
+                continue
+            if ip_address(stream.get_extra_info("server_addr")[0]) != address:
+                stream.close()
+                raise httpcore.ConnectError("the connection leads to another address")
+            return TimedStream(stream, lambda: seconds_left(self._deadline), self._connect_timeout)
+        raise failure
+
+    def _note_held(self) -> None:
+        if self._failing and self._address and time.monotonic() - self._held_since >= HELD_SECONDS:
+            self._failing.note(self._address)
+
+
+class KeptConnections:
+    """Connections that wait for another request, at most so many; safe to share among threads.
+
+    They are closed with it: when nothing refers to it any more.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: deque[PinnedConnection] = deque()
+        self._lock = Lock()
+        finalize(self, _close, self._kept)
+
+    def take(
+        self, origin: httpcore.Origin, addresses: Collection[IPv4Address | IPv6Address]
+    ) -> PinnedConnection | None:
+        """The one used last of those to this host, if it leads to one of these addresses; it is kept no longer."""
+        with self._lock:
+            unusable = [each for each in self._kept if not each.is_reusable]
+            for each in unusable:
+                self._kept.remove(each)
+            _close(unusable)
+            for connection in reversed(self._kept):
+                if connection.leads_to(origin, addresses):
+                    self._kept.remove(connection)
+                    return connection
+        return None
+
+    def keep(self, connection: PinnedConnection) -> None:
+        """Keep one whose answer was read to its end, instead of the one that was used longest ago."""
+        with self._lock:
+            self._kept.append(connection)
+            if len(self._kept) > self._most:
+                self._kept.popleft().close()
+
+
+def _close(connections: Iterable[PinnedConnection]) -> None:
+    for connection in connections:
+        connection.close()
