@@ -712,7 +712,7 @@ def _https() -> Iterator[Bound]:
         "net/test_https.py::test_where_a_forged_message_names_the_host_two_addresses_are_tried",
     )  # fmt: skip
     yield Bound(
-        "connections to gateways and hosts of documents that are kept",
+        "connections that a client of gateways, or of hosts of documents, keeps",
         f"{_n(pinned_connection.MAX_KEPT)}, for {_n(pinned_connection.KEPT_SECONDS, 's')}", "strangers name the hosts",
         "the one used longest ago is closed", "httpx: 20, for 5 s",
         "net/test_https.py::test_a_few_connections_are_kept_and_the_one_used_longest_ago_is_closed",

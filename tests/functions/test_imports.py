@@ -30,11 +30,12 @@ IMPORTED = {
     "waiting/app": {*MESSAGES - MAIL, *DNS, "postroom.names.dnssec"},
     "courier/app": {
         *MESSAGES - {"postroom.storage.limits"}, *DNS, "h11", "httpcore", "postroom.net.failing_addresses",
-        "postroom.net.https", "postroom.net.pinned_connection", "postroom.net.timed", "standardwebhooks",
+        "postroom.net.https", "postroom.net.pinned_connection", "postroom.net.reuse", "postroom.net.timed",
+        "standardwebhooks",
     },
     "courier/feedback": {
         *MESSAGES, *DNS, "h11", "httpcore", "postroom.net.failing_addresses", "postroom.net.https",
-        "postroom.net.pinned_connection", "postroom.net.timed", "yaml",
+        "postroom.net.pinned_connection", "postroom.net.reuse", "postroom.net.timed", "yaml",
     },
     "mailbox/app": {*MESSAGES, "jwt", "msgspec", "postroom.names", "postroom.storage.containers"},
 }  # fmt: skip

@@ -10,7 +10,7 @@ from threading import Barrier, Event
 
 import pytest
 import trustme
-from tests.fakes.endpoints import Answer, FakeEndpoint, fake_endpoint
+from tests.fakes.endpoints import Answer, Answered, FakeEndpoint, fake_endpoint
 
 from postroom.core.errors import SettingsError
 from postroom.net import endpoint_client
@@ -88,6 +88,16 @@ def test_a_kept_connection_that_is_gone_is_replaced(serve: Serve, client_of: Cli
     endpoint.answer = hang_up
     assert client.post(b"2", PATIENCE) == b"2"
     assert endpoint.bodies == [b"1", b"2", b"2"]
+
+
+def test_what_follows_an_answer_is_not_taken_for_the_next(serve: Serve, client_of: ClientOf) -> None:
+    def with_another(body: bytes) -> Answered:
+        return 200, {"Content-Length": "1"}, body + b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse"
+
+    endpoint = serve(with_another)
+    client = client_of(endpoint)
+    assert [client.post(b"1", PATIENCE), client.post(b"2", PATIENCE)] == [b"1", b"2"]
+    assert endpoint.bodies == [b"1", b"2"]
 
 
 def test_a_new_connection_that_breaks_is_not_repeated(serve: Serve, client_of: ClientOf) -> None:

@@ -312,8 +312,9 @@ def test_where_a_forged_message_names_the_host_two_addresses_are_tried(serve, ca
 
 
 @pytest.fixture
-def host(authority) -> Iterator[FakeEndpoint]:  # type: ignore[no-untyped-def]
+def host(authority, monkeypatch) -> Iterator[FakeEndpoint]:  # type: ignore[no-untyped-def]
     """A host that keeps connections, with certificates for HOST and for as many others as connections are kept."""
+    monkeypatch.setattr(pinned_connection, "KEPT_SECONDS", PATIENCE)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(HOST, *OTHERS).configure_cert(context)
     with fake_endpoint(lambda body: b"hello" + body, context) as server:
@@ -430,6 +431,14 @@ def test_what_is_left_of_an_answer_is_not_taken_for_the_next(host, ca_file) -> N
     assert "more than 5 bytes" in failure(lambda: ours.post(f"https://{HOST}/", b"1", "text/plain")).detail
     assert get(ours) == b"hello"
     assert host.connections == 2
+
+
+@pytest.mark.parametrize("surplus", [ok(b"false"), ok(b"false")[:20], b"\r\n", b"x"])
+def test_what_follows_an_answer_is_not_taken_for_the_next(serve, ca_file, surplus) -> None:  # type: ignore[no-untyped-def]
+    with serve(answering(ok(b"hello") + surplus)) as server:
+        ours = client(server.port, ca_file, keep_connections=True)
+        assert [get(ours), get(ours), get(ours)] == [b"hello"] * 3
+        assert [request.partition(b"\r")[0] for request in server.requests] == [b"GET / HTTP/1.1"] * 3
 
 
 def test_an_address_that_holds_a_kept_connection_to_the_end_is_not_tried_again(host, ca_file) -> None:  # type: ignore[no-untyped-def]

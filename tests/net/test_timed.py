@@ -39,10 +39,14 @@ def test_what_is_written_is_sent_in_one_before_an_answer_is_read() -> None:
 def test_a_long_request_is_sent_in_pieces_that_have_the_deadline() -> None:
     below = RecordingStream()
     stream = TimedStream(below, lambda: 1.0)
+    stream.write(b"head")
     stream.write(b"x" * 40_000)
+    assert [len(part) for part in below.sent] == [16_388, 16_384]
     assert stream.read(10) == b"answer"
-    assert [len(part) for part in below.sent] == [16_384, 16_384, 7_232]
+    assert b"".join(below.sent) == b"head" + b"x" * 40_000
     stream = TimedStream(below, late)
+    with pytest.raises(httpcore.TimeoutException):
+        stream.write(b"x" * 20_000)
     stream.write(b"x")
     with pytest.raises(httpcore.TimeoutException):
         stream.read(10)

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -195,6 +196,44 @@ def test_the_answer_of_one_that_was_late_counts(town: Town, monkeypatch: pytest.
 
     agreed = town.agree(is_late, honest, fails_last)
     assert (agreed.said, agreed.alike, town.asked()) == (HONEST, 2, [1, 1, 1])
+
+
+class TogetherPool(Executor):
+    """A pool whose calls end together, when there are so many."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._begun: list[tuple[Future[Any], Any]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self._begun.append((future, partial(fn, *args, **kwargs)))
+        if len(self._begun) == self._number:
+            for each, call in self._begun:
+                each.set_result(call())
+        return future
+
+
+class Answers:
+    """An endpoint that answers so."""
+
+    def __init__(self, host: str, answer: Any) -> None:
+        self.host, self._answer = host, answer
+
+    def post(self, body: bytes, seconds: float) -> bytes:
+        answer: bytes = self._answer(body)
+        return answer
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_one_that_differs_and_has_answered_is_told_so_though_others_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "LATE_SECONDS", 0.0)
+    both = [Answers("late.test", honest), Answers("next.test", lies)]
+    agreed = ChainEndpoints(both, 1, 1, TogetherPool(2)).agree(CALLS, lambda found: found, seconds=SECONDS, now=NOW)
+    assert agreed.said == HONEST
+    assert [(each.host, each.differs) for each in agreed.verdicts] == [("late.test", False), ("next.test", True)]
 
 
 def test_no_error_shows_more_of_an_endpoint_than_its_host(town: Town) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 import httpcore
 
 from postroom.net.endpoint_url import read_endpoint_url
+from postroom.net.reuse import GONE, is_reusable
 from postroom.net.timed import TimedBackend, seconds_left
 
 MAX_AT_ONCE: Final = 32
@@ -25,7 +26,6 @@ MAX_KEPT: Final = 4
 """Connections to one endpoint that are kept when nobody uses them."""
 _CONNECT_SECONDS: Final = 3.0
 _OK: Final = 200
-_BROKEN: Final = (httpcore.NetworkError, httpcore.RemoteProtocolError)
 
 
 class EndpointError(Exception):
@@ -57,7 +57,7 @@ class EndpointClient:
             try:
                 with self._connection(kept=True) as connection:
                     return connection.post(body, deadline, self._max_response_bytes)
-            except _BROKEN:
+            except GONE:
                 if not connection.was_used or self._is_closed:
                     raise
             with self._connection(kept=False) as connection:
@@ -104,7 +104,7 @@ class EndpointClient:
     def _give_back(self, connection: "_Connection", *, keep: bool) -> None:
         with self._lock:
             self._in_use.remove(connection)
-            if keep and len(self._kept) < MAX_KEPT and not self._is_closed:
+            if keep and connection.is_reusable and len(self._kept) < MAX_KEPT and not self._is_closed:
                 self._kept.append(connection)
                 return
         # What is left of an answer would be taken for that to the next request.
@@ -137,6 +137,10 @@ class _Connection:
                     raise EndpointError(f"it answered with more than {max_response_bytes} bytes")
         self.was_used = True
         return bytes(read)
+
+    @property
+    def is_reusable(self) -> bool:
+        return is_reusable(self._connection)
 
     def close(self) -> None:
         self._connection.close()

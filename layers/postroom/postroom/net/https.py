@@ -23,6 +23,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.net.failing_addresses import FailedRecentlyError, FailingAddresses
 from postroom.net.pinned_connection import MAX_KEPT, KeptConnections, PinnedConnection
+from postroom.net.reuse import GONE
 from postroom.protocols.nlweb.names import is_host_name
 
 Resolve = Callable[[str], Sequence[str]]
@@ -37,7 +38,6 @@ MAX_ADDRESSES = 8
 """Addresses tried for one host, in the resolver's order: a stranger's zone must not make us connect to many hosts."""
 FEW_ADDRESSES = 2
 """The same, where a forged message is enough to name the host."""
-_GONE = (httpcore.NetworkError, httpcore.RemoteProtocolError)
 
 
 class NoSuchHostError(NotNowError):
@@ -156,7 +156,7 @@ class HttpsClient:
             headers.append(("Connection", "close"))
         try:
             if kept := self._kept.take(where.origin, addresses):
-                with suppress(*_GONE):
+                with suppress(*GONE):
                     return self._request(kept, method, where, headers, body, deadline)
             new = PinnedConnection(where.origin, self._tls, addresses, self._connect_timeout, self._failing)
             return self._request(new, method, where, headers, body, deadline)

@@ -13,15 +13,16 @@ from weakref import finalize
 import httpcore
 
 from postroom.net.failing_addresses import HELD_SECONDS, FailingAddresses
+from postroom.net.reuse import is_reusable
 from postroom.net.timed import TimedStream, seconds_left
 
 KEPT_SECONDS: Final = 5.0
-"""How long a connection is kept that nobody uses."""
+"""How long a connection that nobody uses may be used again."""
 MAX_KEPT: Final = 8
 """Connections that are kept, to all hosts together."""
 
 
-class PinnedConnection(httpcore.NetworkBackend):
+class PinnedConnection:
     """A connection to the first of these addresses that takes one, whatever the host's name resolves to by now.
 
     One request at a time uses it. `connect_timeout`: seconds for TCP, and for TLS. With `failing`, addresses that fail
@@ -37,73 +38,34 @@ class PinnedConnection(httpcore.NetworkBackend):
         failing: FailingAddresses | None,
     ) -> None:
         self._origin = origin
-        self._http = httpcore.HTTPConnection(origin, tls, network_backend=self, keepalive_expiry=KEPT_SECONDS)
-        self._addresses = addresses
-        self._connect_timeout = connect_timeout
-        self._failing = failing
-        self._deadline = 0.0
-        self._address: IPv4Address | IPv6Address | None = None
-        self._held_since = 0.0
+        self._backend = _PinnedBackend(addresses, connect_timeout, failing)
+        self._http = httpcore.HTTPConnection(origin, tls, network_backend=self._backend, keepalive_expiry=KEPT_SECONDS)
 
     @contextmanager
     def request(
         self, method: str, url: httpcore.URL, headers: Sequence[tuple[str, str]], body: bytes | None, deadline: float
     ) -> Iterator[httpcore.Response]:
         """The answer to a request, to be read before `deadline`, of time.monotonic. Raises what httpcore raises."""
-        self._deadline, self._held_since = deadline, time.monotonic()
+        self._backend.begin(deadline)
         try:
             with self._http.stream(method, url, headers=headers, content=body) as answer:
                 yield answer
         except httpcore.TimeoutException:
-            self._note_held()
+            self._backend.note_held()
             raise
 
     @property
     def is_reusable(self) -> bool:
-        """Whether it can take another request: the last one was answered, a moment ago, and neither side ended it."""
-        return self._http.is_available() and not self._http.has_expired()
+        """Whether it can take another request, a moment after the last one."""
+        return is_reusable(self._http)
 
     def leads_to(self, origin: httpcore.Origin, addresses: Collection[IPv4Address | IPv6Address]) -> bool:
         """Whether it was made for this host and port, to one of these addresses."""
-        return self._origin == origin and self._address in addresses
+        return self._origin == origin and self._backend.address in addresses
 
     def close(self) -> None:
         """Close it."""
         self._http.close()
-
-    def connect_tcp(
-        self,
-        host: str,  # noqa: ARG002 - the point of this class
-        port: int,
-        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.NetworkStream:
-        """Connect to the addresses in their order, within `connect_timeout` each. Called by httpcore."""
-        failure: Exception = httpcore.ConnectError("no address")
-        for address in self._addresses:
-            seconds = min(self._connect_timeout, seconds_left(self._deadline))
-            self._address, self._held_since = address, time.monotonic()
-            try:
-                stream = httpcore.SyncBackend().connect_tcp(str(address), port, seconds, local_address, socket_options)
-            except httpcore.NetworkError as error:
-                if self._failing:
-                    self._failing.note(address)
-                failure = error
-                continue
-            except httpcore.TimeoutException as error:
-                self._note_held()
-                failure = error
-                continue
-            if ip_address(stream.get_extra_info("server_addr")[0]) != address:
-                stream.close()
-                raise httpcore.ConnectError("the connection leads to another address")
-            return TimedStream(stream, lambda: seconds_left(self._deadline), self._connect_timeout)
-        raise failure
-
-    def _note_held(self) -> None:
-        if self._failing and self._address and time.monotonic() - self._held_since >= HELD_SECONDS:
-            self._failing.note(self._address)
 
 
 class KeptConnections:
@@ -144,3 +106,65 @@ class KeptConnections:
 def _close(connections: Iterable[PinnedConnection]) -> None:
     for connection in connections:
         connection.close()
+
+
+class _PinnedBackend(httpcore.NetworkBackend):
+    """Connects to the addresses it was given, in their order. `address`: the last one that it connected to."""
+
+    def __init__(
+        self,
+        addresses: Sequence[IPv4Address | IPv6Address],
+        connect_timeout: float,
+        failing: FailingAddresses | None,
+    ) -> None:
+        self.address: IPv4Address | IPv6Address | None = None
+        self._addresses = addresses
+        self._connect_timeout = connect_timeout
+        self._failing = failing
+        self._deadline = self._held_since = 0.0
+
+    def begin(self, deadline: float) -> None:
+        """Begin a request."""
+        self._deadline, self._held_since = deadline, time.monotonic()
+
+    def note_held(self) -> None:
+        """Record the address that was connected to last as failing, if it has held us for long enough."""
+        if self._failing and self.address and time.monotonic() - self._held_since >= HELD_SECONDS:
+            self._failing.note(self.address)
+
+    def connect_tcp(
+        self,
+        host: str,  # noqa: ARG002 - the point of this class
+        port: int,
+        timeout: float | None = None,  # noqa: ARG002 - the deadline rules
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        failure: Exception = httpcore.ConnectError("no address")
+        for address in self._addresses:
+            seconds = min(self._connect_timeout, seconds_left(self._deadline))
+            self.address, self._held_since = address, time.monotonic()
+            try:
+                stream = httpcore.SyncBackend().connect_tcp(str(address), port, seconds, local_address, socket_options)
+            except httpcore.NetworkError as error:
+                if self._failing:
+                    self._failing.note(address)
+                failure = error
+                continue
+            except httpcore.TimeoutException as error:
+                self.note_held()
+                failure = error
+                continue
+            if _peer(stream) != address:
+                stream.close()
+                raise httpcore.ConnectError("the connection leads to another address")
+            return TimedStream(stream, lambda: seconds_left(self._deadline), self._connect_timeout)
+        raise failure
+
+
+def _peer(stream: httpcore.NetworkStream) -> IPv4Address | IPv6Address | None:
+    """The address at the other end; None: the connection was ended already."""
+    try:
+        return ip_address(stream.get_extra_info("server_addr")[0])
+    except OSError:
+        return None

@@ -1,4 +1,7 @@
-"""Network streams with one deadline for all their steps: httpcore's time-outs are for one step each."""
+"""Network streams with one deadline for all their steps, and requests sent in one piece where they are short.
+
+The time-outs of httpcore are for one step each, and it sends the head and the body of a request in a step each.
+"""
 
 import ssl
 import time
@@ -23,7 +26,7 @@ class TimedStream(httpcore.NetworkStream):
         self._stream = stream
         self._seconds_left = seconds_left
         self._most_for_tls = most_for_tls
-        self._unsent: list[bytes] = []
+        self._unsent = bytearray()
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline rules
         """Send what was written, and read bytes, as soon as there are some."""
@@ -34,14 +37,15 @@ class TimedStream(httpcore.NetworkStream):
         return self._stream.read(max_bytes, self._seconds_left())
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002
-        """Hold `buffer` until something is to be read: the head and the body of a request are sent in one."""
-        if buffer:
-            self._unsent.append(buffer)
+        """Send `buffer` in pieces; what is shorter than one, when something is to be read."""
+        for start in range(0, len(buffer), _WRITE_BYTES):
+            self._unsent += buffer[start : start + _WRITE_BYTES]
+            if len(self._unsent) >= _WRITE_BYTES:
+                self._send()
 
     def _send(self) -> None:
-        unsent, self._unsent = b"".join(self._unsent), []
-        for start in range(0, len(unsent), _WRITE_BYTES):
-            self._stream.write(unsent[start : start + _WRITE_BYTES], self._seconds_left())
+        unsent, self._unsent = bytes(self._unsent), bytearray()
+        self._stream.write(unsent, self._seconds_left())
 
     def close(self) -> None:
         """Close the stream."""

@@ -115,24 +115,23 @@ class ChainEndpoints:
                 waiting[posting] = endpoint.host, left, begun_at
                 posting.add_done_callback(done.put)
                 late_at = min(begun_at + LATE_SECONDS, deadline)
-            try:
-                posted = done.get(timeout=max(0.0, late_at - time.monotonic()))
-            except Empty:
-                if late_at == deadline:
-                    break
+            arrived = _take(done, max(0.0, late_at - time.monotonic()))
+            if not arrived and late_at == deadline:
+                break
+            if not arrived:
                 agreement.be_late()
                 late, late_at = frozenset(waiting), deadline
-                continue
-            host, left, _ = waiting.pop(posted)
-            try:
-                block, outcomes = read_batch(posted.result(), questions, chain=self.chain, now=now)
-            except (EndpointError, ChainAnswerError) as error:
-                agreement.fail(was_late=posted in late)
-                failed.append(EndpointVerdict(host, None, str(error), left))
-            else:
-                said = judge(outcomes)
-                agreement.add(said, was_late=posted in late)
-                answered.append((said, block, EndpointVerdict(host, block, seconds=left)))
+            for posted in arrived:
+                host, left, _ = waiting.pop(posted)
+                try:
+                    block, outcomes = read_batch(posted.result(), questions, chain=self.chain, now=now)
+                except (EndpointError, ChainAnswerError) as error:
+                    agreement.fail(was_late=posted in late)
+                    failed.append(EndpointVerdict(host, None, str(error), left))
+                else:
+                    said = judge(outcomes)
+                    agreement.add(said, was_late=posted in late)
+                    answered.append((said, block, EndpointVerdict(host, block, seconds=left)))
         agreed = agreement.agreed
         is_split = len({said for said, _, _ in answered}) > 1
         verdicts = (
@@ -161,6 +160,17 @@ class ChainEndpoints:
         if not self.endpoints:
             return "no endpoint of the chain is set"
         return f"{alike} of {tried} endpoints of the chain said the same; {self.quorum} are needed"
+
+
+def _take(done: "SimpleQueue[Future[bytes]]", seconds: float) -> "list[Future[bytes]]":
+    """Those in the queue; if there are none, the first that comes within so many seconds."""
+    try:
+        taken = [done.get(timeout=seconds)]
+    except Empty:
+        return []
+    while not done.empty():
+        taken.append(done.get())
+    return taken
 
 
 def connect_endpoints(

@@ -1,0 +1,17 @@
+"""When a connection of httpcore may be used for another request."""
+
+from typing import Final
+
+import httpcore
+
+GONE: Final = (httpcore.NetworkError, httpcore.RemoteProtocolError)
+"""Raised where a connection that was used before has been ended in the meantime, and otherwise."""
+
+
+def is_reusable(connection: httpcore.HTTPConnection) -> bool:
+    """Whether the last request was answered, neither side ended the connection, and nothing follows the answer."""
+    if not connection.is_available() or connection.has_expired():
+        return False
+    # What follows would be taken for the next answer, before that request is sent. httpcore does not show it.
+    http11 = connection._connection
+    return isinstance(http11, httpcore.HTTP11Connection) and not http11._h11_state.trailing_data[0]
