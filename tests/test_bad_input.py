@@ -36,6 +36,7 @@ from postroom.local import gateway
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
 from postroom.names import ens_registry, profile_documents
+from postroom.net import pinned_connection
 from postroom.protocols.dcp.error_payload import ErrorCode
 from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_AUTHORIZATION_REVOKED, DCP_VERSION_UNSUPPORTED
 from postroom.protocols.dcp.signed_message import read_signed_message
@@ -174,6 +175,8 @@ class Connections(httpcore.SyncBackend):
 
 @pytest.fixture
 def connections(running: FunctionsStack, tree: ZoneTree, monkeypatch: pytest.MonkeyPatch) -> Connections:
+    # Otherwise what a request reaches would depend on those before it.
+    monkeypatch.setattr(pinned_connection, "KEPT_SECONDS", -1.0)
     connections = Connections(int(running.settings["OUTBOUND_PORT"]), tree)
     monkeypatch.setattr(httpcore, "SyncBackend", lambda: connections)
     return connections
