@@ -214,6 +214,13 @@ def test_the_profile_of_existing_keys_is_printed_for_any_url(operate: Operate, s
 
 
 @pytest.mark.usefixtures("no_service_keys")
+def test_the_profile_of_a_service_is_published_as_it_is_printed(operate: Operate, postroom: Postroom) -> None:
+    made = operate("keygen", *SERVICE_OPTIONS, "--json")
+    said = json.loads(postroom("dm3", "publish", "ds.eth", "--profile", "-", "--json", input=made.stdout).stdout)
+    assert (said["record"], profile_of_uri(said["text"])) == (SERVICE_KEY, json.loads(made.stdout)["profile"])
+
+
+@pytest.mark.usefixtures("no_service_keys")
 def test_a_secret_with_other_content_is_not_overwritten(operate: Operate, storage_stack: StorageStack) -> None:
     operate("keygen", *SERVICE_OPTIONS)
     secrets, name = storage_stack.clients("secretsmanager"), storage_stack.outputs["DeliveryServiceKeysSecret"]

@@ -81,6 +81,20 @@ def test_a_delivery_services_profile_is_told_from_a_users(publish: Publish) -> N
     assert read_service_profile(profile_of_uri(said["text"])) == SERVICE
 
 
+def test_what_keygen_prints_is_published(postroom: Postroom) -> None:
+    made = postroom("dm3", "keygen", "--delivery-service", "ds.eth", "--json")
+    said = printed(postroom("dm3", "publish", "alice.eth", "--profile", "-", "--json", input=made.stdout))
+    assert (said["record"], profile_of_uri(said["text"])) == (PROFILE_KEY, printed(made)["profile"])
+
+
+@pytest.mark.parametrize("where", [("--as", "ipfs"), ("--as", "https", "--url", "https://a.example/alice.json")])
+def test_a_document_that_others_read_is_a_file(postroom: Postroom, where: tuple[str, ...]) -> None:
+    written = json.dumps(ALICE.as_json())
+    result = postroom("dm3", "publish", "alice.eth", "--profile", "-", *where, input=written)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "name one with --profile FILE" in result.stderr
+
+
 def test_a_document_on_a_host_is_named_with_its_hash(publish: Publish, tmp_path: Path) -> None:
     url = "https://a.example/alice.json?v=1"
     said = printed(publish("alice.eth", "--as", "https", "--url", url, "--json"))
@@ -148,7 +162,8 @@ def test_a_name_that_is_not_looked_up_in_ens_is_not_published_there(publish: Pub
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "is not JSON"),
+        (b"", "wrong.json: the document cannot be read: it has no content"),
+        (b"profile", "wrong.json: the document cannot be read: not JSON, at line 1 column 1; `postroom dm3 keygen"),
         (b"[]", "is no profile: of a user, it is not a JSON object"),
         (json.dumps(SERVICE.as_json() | {"url": "ftp://x"}).encode(), "of a delivery service, url is not an http"),
         (json.dumps(ALICE.as_json()).encode().ljust(65_537), "more than 65536 bytes"),

@@ -4,7 +4,6 @@ import shlex
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +11,7 @@ import typer
 from postroom.cli.dm3.inputs import dm3_name
 from postroom.cli.dm3.names import EnsOptions, EnsSource
 from postroom.cli.exits import UsageFault
-from postroom.cli.inputs import AsJson
+from postroom.cli.inputs import AsJson, read_input, shown_input
 from postroom.cli.network import Network
 from postroom.cli.output import note, print_json
 from postroom.cli.terminal import print_line
@@ -34,9 +33,9 @@ class PublishedAs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A profile's file, and what it says. `record`: the key of its text."""
+    """A profile's file, and what it says. `file`: its name, as it is shown; `record`: the key of its text."""
 
-    path: Path
+    file: str
     content: bytes
     record: str
     profile: "UserProfile | ServiceProfile"
@@ -45,7 +44,10 @@ class _Document:
 def publish(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the profile.", parser=dm3_name)],
     profile: Annotated[
-        Path, typer.Option(metavar="FILE", help="The profile, JSON, as `postroom dm3 keygen` prints it.")
+        str,
+        typer.Option(
+            metavar="FILE|-", help="The profile, JSON, as `postroom dm3 keygen --json` prints it; - is standard input."
+        ),
     ],
     where: Annotated[
         PublishedAs,
@@ -68,6 +70,8 @@ def publish(
 
     if (url is not None) != (where is PublishedAs.HTTPS):
         raise UsageFault("--url URL says where the file is served: --as https needs it, and nothing else takes it")
+    if profile == "-" and where in (PublishedAs.HTTPS, PublishedAs.IPFS):
+        raise UsageFault(f"--as {where} is for a file, which others read as it is: name one with --profile FILE")
     document = _read(profile)
     text = _text(document, where, url or "")
     try:
@@ -87,9 +91,9 @@ def publish(
     if cid and in_ens and in_ens.is_published:
         print_line(f"the file      is served by the local gateway of IPFS, as {cid}")
     elif cid:
-        print_line(f"the file      ipfs add --cid-version 1 {shlex.quote(str(document.path))}, which must print {cid}")
+        print_line(f"the file      ipfs add --cid-version 1 {shlex.quote(document.file)}, which must print {cid}")
     if digest:
-        print_line(f"the file      serve {document.path} as it is, at {url}; its dm3Hash is {digest}")
+        print_line(f"the file      serve {document.file} as it is, at {url}; its dm3Hash is {digest}")
     if in_ens and in_ens.is_published:
         print_line(
             f"published     on the local chain, at the resolver {in_ens.resolver}, as the text {document.record}:"
@@ -153,24 +157,24 @@ def _find_resolver(name: str, record: str, ens: EnsOptions, network: Network) ->
         return EnsSource(ens, network, undo).ens.text(name, record).found.resolver
 
 
-def _read(path: Path) -> _Document:
+def _read(name: str) -> _Document:
     """A user's profile, or a delivery service's. Raises UsageFault."""
     from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
     from postroom.protocols.dm3.profile import profile_of_document, read_service_profile, read_user_profile
 
-    content = path.read_bytes()
+    content, file = read_input(name), shown_input(name)
     try:
         value = profile_of_document(content)
     except TheirError as error:
-        raise UsageFault(f"{path}: {error.detail}") from None
+        raise UsageFault(f"{file}: {error.detail}", hint="`postroom dm3 keygen --json` prints a profile") from None
     try:
-        return _Document(path, content, PROFILE_KEY, read_user_profile(value))
+        return _Document(file, content, PROFILE_KEY, read_user_profile(value))
     except TheirError as error:
         of_user = error.detail
     try:
-        return _Document(path, content, SERVICE_KEY, read_service_profile(value))
+        return _Document(file, content, SERVICE_KEY, read_service_profile(value))
     except TheirError as error:
-        raise UsageFault(f"{path} is no profile: of a user, {of_user}; of a delivery service, {error.detail}") from None
+        raise UsageFault(f"{file} is no profile: of a user, {of_user}; of a delivery service, {error.detail}") from None
 
 
 def _text(document: _Document, where: PublishedAs, url: str) -> str:
@@ -192,7 +196,7 @@ def _text(document: _Document, where: PublishedAs, url: str) -> str:
             written = ascii_data_uri if where is PublishedAs.DNS else data_uri
             text = written(document.profile.as_json())
             if len(text) > MAX_URI_BYTES:
-                raise UsageFault(f"{document.path} is too long for a text: use --as https or --as ipfs")
+                raise UsageFault(f"{document.file} is too long for a text: use --as https or --as ipfs")
             return text
 
 

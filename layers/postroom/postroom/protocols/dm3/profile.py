@@ -154,7 +154,7 @@ def profile_of_document(document: bytes) -> JsonValue:
     try:
         return parse(document, max_bytes=MAX_URI_BYTES)
     except TheirError as error:
-        raise _invalid(f"the document is not JSON: {error.detail}") from None
+        raise _invalid(f"the document cannot be read: {error.detail}") from None
 
 
 def data_uri(value: JsonValue) -> str:
