@@ -501,10 +501,14 @@ def test_endpoints_are_stored_and_only_their_hosts_are_shown(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{", "chain.json is not JSON"),
+        ("{", "chain.json: not JSON, at line 1"),
         ('{"endpoints": ["rpc.example/an-api-key"]}', "not of the form https://host/path"),
         ('["https://rpc.example/an-api-key"]', 'endpoints are given as {"endpoints"'),
         (json.dumps({"endpoints": ENDPOINTS[:1] * 2}), "given twice"),
+        (json.dumps({"endpoints": [ENDPOINTS[0], ENDPOINTS[0].replace("rpc", "RPC")]}), "given twice"),
+        ("{}", 'it names no endpoints; {"endpoints": []} takes all of them back'),
+        ('{"endpoints": [], "endpoints": []}', "chain.json: a member name occurs twice"),
+        ('{"endpoints": ["http://8.8.8.8/an-api-key"]}', "http:// is for addresses of one's own network"),
     ],
 )
 def test_endpoints_of_another_form_are_not_stored_and_not_shown(
@@ -518,9 +522,19 @@ def test_endpoints_of_another_form_are_not_stored_and_not_shown(
     assert endpoints.get() == ()
 
 
+def test_endpoints_are_taken_back_by_an_empty_list_only(
+    operate: Operate, storage_stack: StorageStack, endpoints: ChainEndpointUrls, tmp_path: Path
+) -> None:
+    endpoints.put(ENDPOINTS)
+    for text, left in (("{}", tuple(ENDPOINTS)), ('{"endpoints": []}', ())):
+        (tmp_path / "chain.json").write_text(text)
+        operate("chain", "put", "chain.json")
+        assert storage_stack.storage.chain_endpoints.get() == left
+
+
 def test_endpoints_of_another_form_on_standard_input_are_said_to_be_there(
     postroom: Postroom, storage_stack: StorageStack
 ) -> None:
     result = postroom("dm3", "chain", "put", "-", *storage_stack.options, input="{")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "standard input is not JSON" in result.stderr
+    assert "standard input: not JSON" in result.stderr

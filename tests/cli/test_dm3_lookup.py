@@ -303,6 +303,7 @@ def test_without_a_gateway_a_document_in_ipfs_is_not_called_wrong(
     [
         (("--endpoint", f"ftp://x.example/{API_KEY}"), "--endpoint: the URL of an endpoint is not of the form"),
         (("--endpoint", "https://x.example/") * 2, "--endpoint: an endpoint is given twice"),
+        (("--endpoint", "https://x.example/", "--endpoint", "https://X.example"), "an endpoint is given twice"),
         (("--quorum", "0"), "--quorum"),
         (("--ipfs-gateway", "ftp://x"), "--ipfs-gateway: 'ftp://x' is not of the form https://host"),
         (("--pinned", "missing.json"), "missing.json: No such file"),

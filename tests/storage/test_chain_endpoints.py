@@ -42,6 +42,7 @@ MALFORMED = [
     {"endpoints": [f"ftp://rpc.example/{KEY}"]},
     {"endpoints": [f"https://user:{KEY}@rpc.example/"]},
     {"endpoints": [f"https://rpc.example/{KEY}"] * 2},
+    {"endpoints": [f"https://rpc.example/{KEY}", f"HTTPS://RPC.example.:443/{KEY}"]},
     [f"https://rpc.example/{KEY}"],
 ]
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import httpcore
 
-from postroom.net.endpoint_url import read_endpoint_url
+from postroom.net.endpoint_url import FOR_HTTP, is_in_own_network, read_endpoint_url
 from postroom.net.reuse import GONE, is_reusable
 from postroom.net.timed import TimedBackend, seconds_left
 
@@ -69,7 +69,8 @@ class EndpointClient:
         except httpcore.NetworkError as error:
             if isinstance(error.__cause__, ssl.SSLCertVerificationError):
                 raise EndpointError("its certificate was not accepted") from None
-            raise EndpointError("no connection to it, or it broke") from None
+            what_for = f" ({FOR_HTTP})" if self._tls is None else ""
+            raise EndpointError(f"no connection to it, or it broke{what_for}") from None
 
     def close(self) -> None:
         """Close all connections. Whoever waits for an answer gets an EndpointError."""
@@ -173,7 +174,7 @@ class _OwnBackend(TimedBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         stream = super().connect_tcp(host, port, timeout, local_address, socket_options)
-        if not ip_address(stream.get_extra_info("server_addr")[0]).is_private:
+        if not is_in_own_network(ip_address(stream.get_extra_info("server_addr")[0])):
             stream.close()
-            raise EndpointError("http:// is for addresses of one's own network; this one is public")
+            raise EndpointError(f"{FOR_HTTP}; this one is not")
         return stream

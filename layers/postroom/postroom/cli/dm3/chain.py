@@ -47,11 +47,14 @@ def put(
     from postroom.storage.secrets.secret import MAX_SECRET_BYTES
 
     try:
-        urls = read_chain_endpoints(parse(read_input(file), max_bytes=MAX_SECRET_BYTES))
-    except TheirError:
-        raise UsageFault(f"{shown_input(file)} is not JSON, or too long") from None
+        value = parse(read_input(file), max_bytes=MAX_SECRET_BYTES)
+        urls = read_chain_endpoints(value)
+    except TheirError as error:
+        raise UsageFault(f"{shown_input(file)}: {error.detail}") from None
     except SettingsError as error:
         raise UsageFault(f"{shown_input(file)}: {error}") from None
+    if not value:
+        raise UsageFault(f'{shown_input(file)}: it names no endpoints; {{"endpoints": []}} takes all of them back')
     deployment.open().storage.chain_endpoints.put(urls)
     _print(urls, as_json)
 
