@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from tests.fakes.clock import FakeClock
-from tests.fakes.web import FakeWeb, Page, fake_web
+from tests.fakes.web import PATIENCE, FakeWeb, Page, fake_web
 from tests.names.ipfs.known import IPFS
 from tests.names.ipfs.trees import HAMT, Tree, block, car_of, directory, file_of, node, unixfs
 
@@ -282,6 +283,23 @@ def test_whoever_names_the_hash_of_another_can_neither_make_it_fail_nor_change_i
         web.pages["evil.example"] = page
         assert reason_for(read, evil) in (PROFILE_LOOKUP_FAILED, PROFILE_INVALID)
     assert read(of(SERVED)).value == VALUE
+
+
+def test_whoever_names_the_hash_of_another_cannot_make_it_wait(read: ReadUri, web: FakeWeb) -> None:
+    begun, held = Event(), Event()
+
+    def hold(_: str) -> Page:
+        begun.set()
+        held.wait(PATIENCE)
+        return Page(SERVED)
+
+    web.pages["evil.example"] = hold
+    with ThreadPoolExecutor(1) as pool:
+        evil = pool.submit(read, of(SERVED).replace("p.example", "evil.example"))
+        assert begun.wait(PATIENCE)
+        assert read(of(SERVED)).value == VALUE
+        held.set()
+        assert evil.result().value == VALUE
 
 
 def test_many_readers_at_once_make_one_request(read: ReadUri, web: FakeWeb) -> None:

@@ -1,9 +1,11 @@
 """Documents that URIs of profiles lead to, proven by the hashes in them: `https:` and `ipfs:` (dm3 §2.1)."""
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.core.expiring_cache import Cache, CacheEntry
 from postroom.core.loading_cache import LoadingCache
 from postroom.names.ipfs.errors import UnreadableFileError
 from postroom.names.ipfs.gateways import IpfsGateways
@@ -29,17 +31,17 @@ class ProfileDocuments:
     """Reads the documents that URIs lead to; safe to share among threads. `clock`: epoch seconds.
 
     They are kept by their hashes, wherever they came from. One that could not be fetched is left alone for
-    `FAILED_SECONDS`, at this URI only: whoever names the hash of another's profile can make no other URI fail.
+    `FAILED_SECONDS`, at this URI only: whoever names the hash of another's profile can make no other URI fail or wait.
     """
 
     def __init__(self, https: HttpsClient, gateways: IpfsGateways | None, clock: Callable[[], float]) -> None:
         """`gateways` None: `ipfs:` is not read."""
         self._https = https
         self._gateways = gateways
-        self._contents: LoadingCache[bytes] = LoadingCache(
-            clock, KEEP_SECONDS, most=MAX_CONTENTS, weigh=len, most_weight=MAX_CONTENTS_BYTES
-        )
-        # For failures only: whatever was read weighs more than is kept here.
+        self._clock = clock
+        self._contents: Cache[bytes] = Cache(MAX_CONTENTS, MAX_CONTENTS_BYTES)
+        self._lock = Lock()
+        # For failures, and for those who want the same at once: whatever was read weighs more than is kept here.
         self._tries: LoadingCache[bytes] = LoadingCache(
             clock, 0, most=MAX_FAILED, weigh=lambda _: 1, most_weight=0, errors={NotNowError: FAILED_SECONDS}
         )
@@ -77,7 +79,25 @@ class ProfileDocuments:
             raise _invalid(str(error)) from None
 
     def _document(self, content: str, uri: str, fetch: Callable[[], bytes]) -> bytes:
-        return self._contents.get(content, lambda: self._tries.get(uri, fetch))
+        def load() -> bytes:
+            found = self._find(content)
+            if found is None:
+                found = fetch()
+                self._keep(content, found)
+            return found
+
+        found = self._find(content)
+        return self._tries.get(uri, load) if found is None else found
+
+    def _find(self, content: str) -> bytes | None:
+        with self._lock:
+            kept = self._contents.get(content, self._clock())
+        return kept.value if kept else None
+
+    def _keep(self, content: str, document: bytes) -> None:
+        now = self._clock()
+        with self._lock:
+            self._contents.put(content, CacheEntry(document, now, now + KEEP_SECONDS), len(document))
 
     def _fetch(self, url: str, digest: bytes) -> bytes:
         try:
