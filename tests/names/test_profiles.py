@@ -185,6 +185,23 @@ def test_a_profile_is_cached_for_as_long_as_its_own_text_may_be_kept() -> None:
     assert brief.lookups == ["alice.eth"] * 2
 
 
+def test_a_name_that_is_pinned_now_is_no_longer_what_was_found_elsewhere(registry: TimedRegistry) -> None:
+    pinned = FakeRegistry()
+    ours = profiles(registry, pinned=pinned)
+    assert ours.user("alice.eth") == ALICE
+    pinned.put("alice.eth", PROFILE_KEY, data_uri(MOVED.as_json()))
+    assert ours.user("alice.eth") == MOVED
+    pinned.put("ds.eth", PROFILE_KEY, data_uri(MOVED.as_json()))
+    assert ours.user("ds.eth") == MOVED
+    assert registry.lookups == ["alice.eth"]
+
+
+def test_a_name_that_is_pinned_for_one_text_is_looked_up_nowhere_else_for_the_other(registry: TimedRegistry) -> None:
+    pinned = FakeRegistry({"alice.eth": {SERVICE_KEY: data_uri(SERVICE.as_json())}})
+    assert reason_for(profiles(registry, pinned=pinned), "alice.eth") is PROFILE_UNKNOWN
+    assert registry.lookups == []
+
+
 def test_profiles_that_are_documents_count_by_their_size(
     registry: TimedRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:

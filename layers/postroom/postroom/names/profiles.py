@@ -1,13 +1,14 @@
 """Profiles of users and delivery services by name: looked up, read, cached (dm3 §2.1; decision "Profiles")."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.loading_cache import LoadingCache
-from postroom.names.registry import FRESH_SECONDS, PROFILE_KEY, SERVICE_KEY, Registry
+from postroom.names.registry import FRESH_SECONDS, PROFILE_KEY, SERVICE_KEY, Registry, RegistryText
 from postroom.names.uris import ReadUri, read_data_uri, scheme_of
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.profile import (
@@ -47,9 +48,10 @@ class Profiles:
     """Finds profiles. Safe to share among threads; one look-up at a time for each name, shared by all threads that wait
     for it.
 
-    `clock`: epoch seconds. A profile is cached for as long as its text may be kept. A failed look-up is not cached: the
-    registry itself limits how often it is asked, and the reader of URIs a host. At most `most` profiles, and names
-    without one, are cached, of users and of services each.
+    `clock`: epoch seconds. `pinned`: a document in front of the registry, in which a name is looked up each time: what
+    is pinned there counts at once, whatever was found before. A profile is cached for as long as its text may be kept.
+    A failed look-up is not cached: the registry itself limits how often it is asked, and the reader of URIs a host. At
+    most `most` profiles, and names without one, are cached, of users and of services each.
     """
 
     def __init__(
@@ -58,10 +60,11 @@ class Profiles:
         clock: Callable[[], float],
         read_uri: ReadUri = read_data_uri,
         *,
+        pinned: Registry | None = None,
         most: int = MAX_PROFILES,
     ) -> None:
         def kind(key: str, read: Callable[[JsonValue], P]) -> _ProfilesOfKind[P]:
-            return _ProfilesOfKind(registry, key, read_uri, read, clock, most)
+            return _ProfilesOfKind(registry, pinned, key, read_uri, read, clock, most)
 
         self._users = kind(PROFILE_KEY, read_user_profile)
         self._services = kind(SERVICE_KEY, read_service_profile)
@@ -89,6 +92,7 @@ class _ProfilesOfKind(Generic[P]):
     def __init__(
         self,
         registry: Registry,
+        pinned: Registry | None,
         key: str,
         read_uri: ReadUri,
         read: Callable[[JsonValue], P],
@@ -96,6 +100,7 @@ class _ProfilesOfKind(Generic[P]):
         most: int,
     ) -> None:
         self._registry = registry
+        self._pinned = pinned
         self._key = key
         self._read_uri = read_uri
         self._read = read
@@ -111,10 +116,15 @@ class _ProfilesOfKind(Generic[P]):
     def find(self, written: str, *, fresh: bool = False) -> FoundProfile[P]:
         name = normalize(written)
         max_age = FRESH_SECONDS if fresh else inf
+        pinned = self._pinned.text(name, self._key, fresh=fresh) if self._pinned else None
+        if pinned and pinned.value is not None:
+            return self._cache.get(f"{name} pinned", partial(self._read_text, pinned), max_age=max_age).found
         return self._cache.get(name, lambda: self._look_up(name, fresh=fresh), max_age=max_age).found
 
     def _look_up(self, name: str, *, fresh: bool) -> "_Published[P]":
-        text = self._registry.text(name, self._key, fresh=fresh)
+        return self._read_text(self._registry.text(name, self._key, fresh=fresh))
+
+    def _read_text(self, text: RegistryText) -> "_Published[P]":
         if not text.value:
             raise TheirError(PROFILE_UNKNOWN, f"there is no text {self._key} at the name")
         published = self._read_uri(text.value)

@@ -123,20 +123,22 @@ class NameParts(DeploymentParts):
         """The dm3 profiles of names, by the registries of the setting DM3_REGISTRIES."""
         from postroom.names.profiles import Profiles
         from postroom.names.registries import PINNED, Registries
+        from postroom.names.registry import MemoryRegistry
         from postroom.names.shared_registry import SharedRegistry
         from postroom.names.uris import uri_reader
         from postroom.runtime.adapters import SharedTexts
 
         _ = self._ipfs_gateways  # a wrong setting stops the start
-        pinned = self._pinned_registry
-        registries: list[Callable[[], Registry]] = []
-        if PINNED in self._registry_order:
-            registries.append(lambda: pinned)
+        registry: Registry = MemoryRegistry()
         if public := self._public_registries(self.chain, self._settings.dm3_lookup_seconds):
             texts = SharedTexts(self._storage.name_texts, self._system.clock)
-            shared = SharedRegistry(Registries(public), texts.find)
-            registries.append(lambda: shared)
-        return Profiles(Registries(registries), self._system.clock, uri_reader(lambda: self._profile_documents))
+            registry = SharedRegistry(Registries(public), texts.find)
+        return Profiles(
+            registry,
+            self._system.clock,
+            uri_reader(lambda: self._profile_documents),
+            pinned=self._pinned_registry if PINNED in self._registry_order else None,
+        )
 
     @cached_property
     def patient_registries(self) -> "Registry":
