@@ -2,6 +2,7 @@
 
 import json
 import time
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,8 +15,15 @@ from postroom.local.zones import Mode, ZoneTree
 from postroom.names.dns import Resolvers
 from postroom.names.dns_registry import DnsRegistry
 from postroom.names.dnssec import TrustAnchors
-from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
-from postroom.protocols.dm3.reasons import PROFILE_INVALID, PROFILE_LOOKUP_FAILED, PROFILE_NOT_PROVEN
+from postroom.names.profiles import Profiles
+from postroom.names.registry import ABSENT_SECONDS, PROFILE_KEY, SERVICE_KEY
+from postroom.protocols.dm3.keys import PrivateSigningKey
+from postroom.protocols.dm3.profile import UserProfile, data_uri
+from postroom.protocols.dm3.reasons import (
+    PROFILE_INVALID,
+    PROFILE_LOOKUP_FAILED,
+    PROFILE_NOT_PROVEN,
+)
 
 DAN = NAMES["dns"]
 NAME: str = DAN["name"]
@@ -81,7 +89,7 @@ def test_an_empty_text_takes_it_back(registry: DnsRegistry, tree: ZoneTree) -> N
     ("records", "mode", "verdict"),
     [
         (["other TXT x"], Mode.SIGNED, "absent"),
-        ([record("v=spf1 -all")], Mode.SIGNED, "secure"),
+        ([record("v=spf1 -all")], Mode.SIGNED, "absent"),
         ([record(f"{PROFILE_KEY}=data:a")], Mode.UNSIGNED, "insecure"),
     ],
     ids=["no records", "other records", "no DNSSEC"],
@@ -92,6 +100,27 @@ def test_a_name_that_is_proven_not_to_be_in_dns_may_be_elsewhere(
     publish(tree, *records, mode=mode)
     text = registry.text(NAME, PROFILE_KEY)
     assert (text.value, text.evidence["dnssec"]) == (None, verdict)
+
+
+@pytest.mark.parametrize("owner", ["other", "_dm3"])
+def test_a_name_that_was_not_there_is_found_a_minute_after_it_was_published(
+    registry: DnsRegistry, tree: ZoneTree, clock: FakeClock, owner: str
+) -> None:
+    profile = UserProfile(bytes(range(32)), PrivateSigningKey.generate().public, ("ds.eth",))
+    profiles = Profiles(registry, clock)
+    publish(tree, record("v=spf1 -all", owner, ttl=3600))
+
+    def is_known() -> bool:
+        with suppress(TheirError):
+            return profiles.user(NAME) == profile
+        return False
+
+    assert not is_known()
+    publish(tree, record("v=spf1 -all", owner, ttl=3600), record(f"{PROFILE_KEY}={data_uri(profile.as_json())}"))
+    clock.now += ABSENT_SECONDS - 1
+    assert not is_known()
+    clock.now += 60 - (ABSENT_SECONDS - 1)
+    assert is_known()
 
 
 @pytest.mark.parametrize("name", ["alice.eth", "dan", "xn--a.example", f"{'a' * 64}.example"])

@@ -74,11 +74,11 @@ def test_a_text_may_be_kept_for_the_registrys_ttl_within_a_minute_and_an_hour(
 
 
 @pytest.mark.parametrize("name", ["nobody.eth", "taken-back.eth"])
-def test_an_absence_and_an_empty_text_may_be_elsewhere_and_are_kept_for_a_minute(
+def test_an_absence_and_an_empty_text_may_be_elsewhere_and_are_kept_for_half_a_minute(
     setting: EnsSetting, name: str
 ) -> None:
     text = setting.text(name)
-    assert (text.value, text.seconds, text.evidence["agreed"]) == (None, 60, 2)
+    assert (text.value, text.seconds, text.evidence["agreed"]) == (None, 30, 2)
 
 
 def test_a_name_is_asked_about_once_in_half_a_minute_even_for_a_fresh_text(setting: EnsSetting) -> None:

@@ -1,6 +1,6 @@
 """The registry of dm3 names in DNS: texts at `_dm3.<name>`, proven by DNSSEC (decision "Registries")."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from postroom.core.errors import NotNowError, TheirError
@@ -38,7 +38,7 @@ class DnsRegistry:
         self._records: KeyDirectory[Mapping[str, str]] = KeyDirectory(
             asking,
             anchors,
-            read_texts,
+            _read,
             clock=clock,
             policy=policy,
             times=KeepTimes(
@@ -67,7 +67,7 @@ class DnsRegistry:
         except NotNowError as error:
             raise NotNowError(PROFILE_LOOKUP_FAILED, "what DNS says of a name could not be found out") from error
         seconds = max(0.0, found.expires_at - self._clock())
-        return _text(found.key.get(key, "") if found.key else None, seconds, "secure")
+        return _text(found.key.get(key, ""), seconds, "secure")
 
     def evidence(self, name: str) -> Evidence | None:
         """The proof of the records that were found at a normalised name; None: none were, or it is not kept."""
@@ -77,6 +77,13 @@ class DnsRegistry:
         except TheirError:
             return None
         return found.evidence if found else None
+
+
+def _read(records: Sequence[bytes]) -> Mapping[str, str]:
+    texts = read_texts(records)
+    if not texts:
+        raise TheirError(KEY_NOT_FOUND, "no record there is one of dm3")
+    return texts
 
 
 def _text(value: str | None, seconds: float, verdict: str) -> RegistryText:

@@ -25,8 +25,9 @@ PINNED_SECONDS: Final = 30
 MIN_TEXT_SECONDS: Final = 60
 MAX_TEXT_SECONDS: Final = 3600
 """A text of ENS or DNS is kept for as long as is published with it, within these."""
-ABSENT_SECONDS: Final = 60
-"""At most, that a name is not there: it is often published soon."""
+ABSENT_SECONDS: Final = 30
+"""For which ENS or DNS may keep that a name is not there: it is often published soon. The profile that is missing is
+cached for as long, too."""
 MAX_DOCUMENT_BYTES: Final = 1 << 20
 """Enough for some 4,000 names with a profile each."""
 
