@@ -566,7 +566,7 @@ def test_disguised_addresses_and_invalid_host_names_are_refused(host: str) -> No
         "https://a.example/ b",
         "https://a.exam\tple/",
         "https://" + "a." * 130 + "example/",
-        "https://a.example/" + "x" * 3000,
+        "https://a.example/" + "x" * MAX_URL_CHARACTERS,
     ],
 )
 def test_only_plain_https_urls_with_a_host_name_are_accepted(url: str) -> None:

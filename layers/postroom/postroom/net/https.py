@@ -31,7 +31,8 @@ Resolve = Callable[[str], Sequence[str]]
 
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: the IPv4 address is in the last 32 bits
 
-MAX_URL_CHARACTERS = 2048
+MAX_URL_CHARACTERS = 8192
+"""The URL of a gateway has the data of a call in it, as digits: those of proofs are long."""
 MAX_RESPONSE_BYTES = 1 << 20
 """Unless the caller sets another limit. The expected answers are a status, a manifest, or a JSON-RPC answer."""
 MAX_ADDRESSES = 8
