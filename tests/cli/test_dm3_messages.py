@@ -183,6 +183,15 @@ def test_a_message_that_was_not_kept_is_not_found(shell: Dm3Commands) -> None:
     assert shell.resend("ab" * 32, home="empty").exit_code == 5
 
 
+def test_a_message_is_not_sent_again_to_a_receiver_without_a_profile(shell: Dm3Commands) -> None:
+    sent = shell.send("hello", "--home", "mail", "--json")
+    requested = asks_for(shell, json.loads(sent.stdout)["message_hash"])
+    (shell.folder / "names.yaml").write_text(json.dumps({ALICE: shell.registry()[ALICE]}))
+    result = shell.resend(requested)
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert result.stderr.startswith(f"postroom: {BOB}: ProfileUnknown: ")
+
+
 def test_files_are_attached_as_data_uris(shell: Dm3Commands) -> None:
     (shell.folder / "dot.png").write_bytes(b"\x00\xff")
     (shell.folder / "what").write_bytes(b"")
@@ -287,8 +296,8 @@ def test_a_services_text_cannot_control_the_terminal(shell: Dm3Commands) -> None
 def test_a_receiver_without_a_profile_in_the_pinned_document_is_one_sentence(shell: Dm3Commands, to: str) -> None:
     shell.write()
     result = shell.postroom("dm3", "send", ALICE, to, "hello", "--key", ALICE, "--pinned", "names.yaml", *shell.options)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("postroom: ProfileUnknown: there is no text network.dm3.profile at the name")
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert result.stderr.startswith(f"postroom: {to}: ProfileUnknown: there is no text network.dm3.profile at the name")
 
 
 def test_a_receiver_who_may_be_in_ens_is_not_called_unknown_without_endpoints(shell: Dm3Commands) -> None:

@@ -8,7 +8,7 @@ from postroom.cli.archive.homes import FORMS
 from postroom.cli.dm3.archive import open_own_archive
 from postroom.cli.dm3.inputs import KeyFile, load_user_keys, message_hash
 from postroom.cli.dm3.names import NameOptions
-from postroom.cli.dm3.sent import exit_of, print_sent
+from postroom.cli.dm3.sent import exit_of, print_sent, sending_to
 from postroom.cli.exits import NotFoundFault, RefusalFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
@@ -49,7 +49,7 @@ def resend(
             except NotToBeResentError as error:
                 raise RefusalFault(str(error)) from None
             owner = archive.owner
-        with open_resolvers(network) as resolvers:
+        with open_resolvers(network) as resolvers, sending_to(requested.message.metadata.to):
             sender = Dm3Sender(owner, keys, profiles, build_https(network, resolvers))
             sent = sender.send_again(requested.message, requested.delivery_instruction)
     print_sent(sent, as_json=as_json)

@@ -17,7 +17,7 @@ from postroom.cli.dm3.inputs import (
     message_type,
 )
 from postroom.cli.dm3.names import NameOptions
-from postroom.cli.dm3.sent import exit_of, print_sent
+from postroom.cli.dm3.sent import exit_of, print_sent, sending_to
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
@@ -66,7 +66,8 @@ def send(
 ) -> None:
     """Encrypt, sign and send a message.
 
-    Exit code 0: accepted; 1: refused; 3: not possible now. With --home, an accepted message is kept in your archive.
+    Exit code 0: accepted; 1: refused; 3: not possible now; 5: the receiver has no profile. With --home, an accepted
+    message is kept in your archive.
     """
     from postroom.client import SendOutcome
     from postroom.client.archive.sent_messages import keep_sent
@@ -80,7 +81,7 @@ def send(
         # Opened first: nothing is sent if the home is not the sender's.
         open_own_archive(home, key, connections, sender) if home else nullcontext() as archive,
     ):
-        with open_resolvers(network) as resolvers:
+        with open_resolvers(network) as resolvers, sending_to(to):
             sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(message)
         print_sent(sent, as_json=as_json)
         if archive and sent.envelope and sent.fate is SendOutcome.TAKEN:

@@ -1,14 +1,30 @@
 """The result of sending a dm3 message, as a command prints it, and its exit code."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from postroom.cli.exits import Exit
+from postroom.cli.exits import Exit, NotFoundFault
 from postroom.cli.output import print_json
 from postroom.cli.terminal import print_line
+from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
     from postroom.client.dm3 import Attempt, Dm3Sent
+
+
+@contextmanager
+def sending_to(receiver: str) -> Iterator[None]:
+    """Names the receiver in an error. Raises NotFoundFault if there is no profile at the name."""
+    from postroom.protocols.dm3.reasons import PROFILE_UNKNOWN
+
+    try:
+        yield
+    except TheirError as error:
+        if error.reason != PROFILE_UNKNOWN:
+            raise
+        raise NotFoundFault(f"{receiver}: {error}", reason=str(error.reason)) from None
 
 
 def print_sent(sent: "Dm3Sent", *, as_json: bool) -> None:
