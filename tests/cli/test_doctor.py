@@ -236,7 +236,7 @@ def test_a_domain_may_be_a_name_in_the_zone_above(visit: Visit, fake_domain: Fak
 def test_an_unsigned_zone(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     fake_domain.tree.put(DOMAIN, HERE + fake_domain.record(), Mode.UNSIGNED)
     code, checks = visit(web.port)
-    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["delegation"], ALL[1:5])
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["delegation"], [*ALL[1:5], "dm3 record"])
     assert (checks["delegation"]["reason"], checks["ds"]["reason"]) == ("SenderNotSigned", None)
     assert checks["delegation"]["found"] == "shop.example. has no DS record in the zone above it"
 
@@ -244,7 +244,7 @@ def test_an_unsigned_zone(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -
 def test_a_zone_with_invalid_signatures(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     fake_domain.tree.put(DOMAIN, HERE + fake_domain.record(), Mode.BOGUS)
     code, checks = visit(web.port)
-    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["signatures"], ALL[3:5])
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["signatures"], [*ALL[3:5], "dm3 record"])
     assert checks["signatures"]["reason"] == "DnssecBogus"
     assert "does not hold" in str(checks["signatures"]["found"])
 
@@ -252,7 +252,7 @@ def test_a_zone_with_invalid_signatures(visit: Visit, fake_domain: FakeDomain, w
 def test_a_ds_record_without_its_key(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     fake_domain.tree.put("example", f"shop IN DS 1 13 2 {'00' * 32}")
     code, checks = visit(web.port)
-    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["ds"], ALL[2:5])
+    assert (code, ill(checks), ill(checks, "not checked")) == (1, ["ds"], [*ALL[2:5], "dm3 record"])
     assert checks["ds"]["found"] == "no DNSKEY of shop.example. matches its DS"
 
 
@@ -401,6 +401,20 @@ def test_a_zone_of_dm3_records_that_is_not_signed(visit: Visit, fake_domain: Fak
     _, checks = visit(web.port, domain="bare.example")
     assert (checks["dm3 record"]["status"], checks["dm3 record"]["reason"]) == ("bad", "ProfileUnknown")
     assert checks["dm3 record"]["next"] == "sign the zone, and publish its DS record in the parent zone"
+
+
+@pytest.mark.parametrize("mode", [Mode.UNSIGNED, Mode.BOGUS])
+def test_dm3_records_of_a_zone_that_could_not_be_confirmed_are_not_checked(
+    visit: Visit, fake_domain: FakeDomain, web: FakeWeb, mode: Mode
+) -> None:
+    fake_domain.tree.put(DOMAIN, "\n".join([HERE + fake_domain.record(), dm3(data_uri(PROFILE))]), mode)
+    _, checks = visit(web.port)
+    assert checks["dm3 record"]["found"] == "not checked: the zone could not be confirmed"
+
+
+def test_where_it_is_proven_that_there_is_no_domain_there_is_no_check_of_dm3(visit: Visit, web: FakeWeb) -> None:
+    _, checks = visit(web.port, domain="nothing.example")
+    assert "dm3 record" not in checks
 
 
 # --- host and certificate ---------------------------------------------------------------------------------------

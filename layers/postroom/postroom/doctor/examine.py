@@ -17,9 +17,9 @@ from postroom.doctor.dm3_record import DM3_RECORD, invalid, judge_profiles, judg
 from postroom.doctor.keys import KeyFound, judge_key, unknown
 from postroom.doctor.network import ExaminerNetwork
 from postroom.doctor.post_office import PostOffice, attempt
-from postroom.doctor.zone import ZoneFound, judge_zone
+from postroom.doctor.zone import NOT_CONFIRMED, ZoneFound, judge_zone
 from postroom.names.dm3_records import name_of_host, owner_name
-from postroom.names.dnssec import Bogus, Secure, Verdict
+from postroom.names.dnssec import Absent, Bogus, Secure, Verdict
 from postroom.names.uris import scheme_of
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.protocols.nlweb.schema import Dialect
@@ -62,8 +62,8 @@ def _names(patient: Patient, outside: ExaminerNetwork) -> Generator[DoctorCheck,
     zone = ZoneFound(patient.domain, outside.look_up(place, SOA))
     if isinstance(zone.soa, Bogus):
         zone = replace(zone, ds=outside.look_up(place, DS), dnskey=outside.look_up(place, DNSKEY))
-    dm3_owner = owner_name(name_of_host(patient.domain)) if zone.is_good else None
-    dm3 = outside.look_up(dns.name.from_text(dm3_owner), TXT) if dm3_owner else None
+    dm3_owner = owner_name(name_of_host(patient.domain))
+    dm3 = outside.look_up(dns.name.from_text(dm3_owner), TXT) if dm3_owner and zone.is_good else None
     owners = {it: dns.name.from_text(patient.dialect.key_name(patient.domain, it)) for it in patient.selectors}
     verdicts = {it: outside.look_up(owner, TXT) for it, owner in owners.items()} if zone.is_good else {}
     proven = [dm3] if isinstance(dm3, Secure) else []
@@ -74,6 +74,8 @@ def _names(patient: Patient, outside: ExaminerNetwork) -> Generator[DoctorCheck,
         yield key.strength
     if dm3_owner and dm3:
         yield from _dm3_record(dm3_owner, dm3, outside)
+    elif dm3_owner and not isinstance(zone.soa, Absent):
+        yield skipped(DM3_RECORD, NOT_CONFIRMED)
     return keys
 
 

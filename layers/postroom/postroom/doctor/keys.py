@@ -9,6 +9,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.reasons import KEY_RECORD_INVALID, KEY_UNUSABLE
 from postroom.crypto.rsa_ed25519 import PublicKey
 from postroom.doctor.checks import DoctorCheck, bad, good, not_found_out, skipped
+from postroom.doctor.zone import NOT_CONFIRMED
 from postroom.names.dns.records import TxtRecord
 from postroom.names.dnssec import Indeterminate, Secure, Verdict
 from postroom.names.keys import discard_of
@@ -59,5 +60,6 @@ def judge_key(selector: str, owner: dns.name.Name, verdict: Verdict) -> KeyFound
 
 def unknown(selector: str) -> KeyFound:
     """The same checks, if the zone is not good: then no record in it is trusted."""
-    why = "the zone could not be confirmed"
-    return KeyFound(selector, skipped(f"key record {selector}", why), skipped(f"key {selector}", why))
+    return KeyFound(
+        selector, skipped(f"key record {selector}", NOT_CONFIRMED), skipped(f"key {selector}", NOT_CONFIRMED)
+    )

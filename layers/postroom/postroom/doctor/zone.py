@@ -23,6 +23,9 @@ FEW_DAYS: Final = 2
 So this is a warning that may disappear by itself.
 """
 
+NOT_CONFIRMED: Final = "the zone could not be confirmed"
+"""Why no record in a zone is checked that is not good."""
+
 _TIMES: Final = 2**32
 """Times of signatures wrap around (RFC 4034 §3.1.5)."""
 _SIGN: Final = "sign the zone, and publish its DS record in the parent zone, through its registrar"
