@@ -126,7 +126,7 @@ def _in_ens() -> Iterator[Row]:
             row = Row(each.section, each.what, each.submitted, each.reason, each.then, -32002)
         else:
             row = Row("dm3: Accepted", f"a profile in ENS: {each.what}", each.submitted, None, Then.FILED)
-        yield replace(row, settings=each.settings, reached=each.reached)
+        yield replace(row, settings=each.settings, reached=each.reached, has_endpoints=each.has_endpoints)
 
 
 def _from(name: str) -> Callable[[], Sent]:

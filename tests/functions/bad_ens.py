@@ -58,7 +58,8 @@ class NameInEns:
     """A name. `first`: the outcome of the call for its text; `judge`: that of a callback; `spoil`: what so many
     endpoints, `spoilt`, make of their answers.
 
-    `reached`: the addresses that are connected to for it, beside the endpoints; `settings`: of the function.
+    `reached`: the addresses that are connected to for it, beside the endpoints; `settings`: of the function;
+    `has_endpoints`: whether any are stored.
     """
 
     section: str
@@ -73,6 +74,7 @@ class NameInEns:
     reached: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     then: Then = Then.NOTHING
+    has_endpoints: bool = True
 
     def submitted(self) -> Sent:
         """A message from it."""

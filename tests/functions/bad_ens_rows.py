@@ -150,6 +150,7 @@ def _uri_of(length: int) -> str:
 
 
 def _endpoints() -> Iterator[NameInEns]:
+    yield NameInEns("dm3: Endpoints", "none at all", PROFILE_UNKNOWN, has_endpoints=False)
     for what, spoil, settings in _spoils():
         make = partial(NameInEns, "dm3: Endpoints", spoil=spoil, settings=settings)
         yield make(f"{what}, from two of three", _FAILED, spoilt=2, then=Then.LATER if settings else Then.NOTHING)

@@ -92,8 +92,8 @@ class Sent:
 class Row:
     """A row of the table. `reason`: None if the request is valid, although it looks invalid. `code`: of JSON-RPC.
 
-    `settings`: that the function needs for it; `reached`: the addresses that are connected to for it beside those of
-    endpoints, where that matters.
+    `settings`: that the function needs for it; `has_endpoints`: whether endpoints of the chain are stored; `reached`:
+    the addresses that are connected to for it beside those of endpoints, where that matters.
     """
 
     section: str
@@ -104,6 +104,7 @@ class Row:
     code: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     reached: tuple[str, ...] | None = None
+    has_endpoints: bool = True
 
     @property
     def status(self) -> int:
