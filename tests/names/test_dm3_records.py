@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import idna
 import pytest
 from tests.names.ens.vectors import NAMES
 
@@ -10,6 +11,7 @@ from postroom.names.dm3_records import name_of_host, owner_name, read_texts
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.reasons import PROFILE_INVALID
+from postroom.protocols.nlweb.names import is_host_name
 
 KNOWN = NAMES["dns"]
 REFUSED = {row["why"]: row for row in KNOWN["refused"]}
@@ -70,8 +72,16 @@ def test_a_host_name_that_idna_does_not_read_has_no_records(host: str) -> None:
     [
         "alice.eth", "carol.user.eth", "eth", "localhost", "", "1.2.3.4", "🚴‍♂.example", "a_b.example", "-a.example",
         "xn--bcher-kva.example", "xn--a.example", f"{'a' * 64}.example", f"{'a' * 62}.{'b' * 62}.{'c' * 62}.{'d' * 61}",
-        "ab--c.example.", "a..example",
+        "ab--c.example.", "a..example", "bücher.EXAMPLE",
     ],
 )  # fmt: skip
 def test_a_name_that_is_none_of_dns_is_not_looked_up_there(name: str) -> None:
+    assert owner_name(name) is None
+
+
+@pytest.mark.parametrize("label", ["bücher", "ab"])
+@pytest.mark.parametrize("stop", ["\u3002", "\uff0e", "\uff61"])
+def test_a_name_that_idna_writes_as_another_one_is_not_looked_up_there(label: str, stop: str) -> None:
+    name = f"{label}{stop}example"
+    assert is_host_name(idna.encode(name, std3_rules=True).decode()), "IDNA takes these for full stops"
     assert owner_name(name) is None

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from tests.fakes.clock import FakeClock
 from tests.names.ens.vectors import NAMES
+from tests.names.patience import patient
 
 from postroom.core.errors import NotNowError, TheirError
+from postroom.local import zones
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
 from postroom.names.dns import Resolvers
@@ -73,6 +75,16 @@ def test_a_text_may_be_kept_for_its_ttl_and_a_minute_at_least(
     assert registry.text(NAME, PROFILE_KEY).seconds == pytest.approx(seconds, abs=1)
     clock.now += 40
     assert registry.text(NAME, PROFILE_KEY).seconds == pytest.approx(seconds - 40, abs=1)
+
+
+def test_a_text_may_be_kept_for_an_hour_at_most(monkeypatch: pytest.MonkeyPatch, clock: FakeClock) -> None:
+    day = 86_400
+    monkeypatch.setattr(zones, "TTL_SECONDS", day)  # of the zones' keys, too
+    tree = ZoneTree()
+    publish(tree, record(f"{PROFILE_KEY}=data:a", ttl=day))
+    with DnsServer(tree) as server, patient(server.address) as resolvers:
+        registry = DnsRegistry(resolvers.asking, TrustAnchors.parse(tree.anchor_text), clock)
+        assert registry.text(NAME, PROFILE_KEY).seconds == pytest.approx(3600, abs=1)
 
 
 def test_a_name_with_one_of_the_texts_is_in_dns_for_the_other_too(registry: DnsRegistry, tree: ZoneTree) -> None:

@@ -19,7 +19,7 @@ from postroom.core.reason import Reason
 from postroom.names import profile_documents as module
 from postroom.names.ipfs.cid import Cid
 from postroom.names.ipfs.gateways import IpfsGateways
-from postroom.names.profile_documents import FAILED_SECONDS, KEEP_SECONDS, ProfileDocuments
+from postroom.names.profile_documents import FAILED_SECONDS, ProfileDocuments
 from postroom.names.uris import MAX_GATEWAYS, ReadUri, read_data_uri, read_gateways, uri_reader
 from postroom.protocols.dm3.profile import MAX_URI_BYTES
 from postroom.protocols.dm3.reasons import PROFILE_INVALID, PROFILE_LOOKUP_FAILED, PROFILE_URI_UNSUPPORTED
@@ -29,6 +29,7 @@ SERVED: bytes = KNOWN["served"].encode()
 VALUE = json.loads(SERVED)
 URL = "https://p.example/x?dm3Hash="
 GATEWAY = "g.example"
+DAY = 86_400
 
 
 @pytest.fixture
@@ -239,7 +240,7 @@ def pages_of(*documents: bytes) -> Callable[[str], Page]:
 
 def test_what_a_hash_names_is_fetched_once_a_day_wherever_it_is(read: ReadUri, web: FakeWeb, clock: FakeClock) -> None:
     read(of(SERVED))
-    clock.now += KEEP_SECONDS - 1
+    clock.now += DAY - 1
     assert read(of(SERVED).replace("p.example", "gone.example")).value == VALUE
     assert web.hosts == ["p.example"]
     clock.now += 1
@@ -247,12 +248,15 @@ def test_what_a_hash_names_is_fetched_once_a_day_wherever_it_is(read: ReadUri, w
     assert web.hosts == ["p.example", "p.example"]
 
 
-def test_a_file_of_ipfs_is_fetched_once_a_day(read: ReadUri, web: FakeWeb) -> None:
+def test_a_file_of_ipfs_is_fetched_once_a_day(read: ReadUri, web: FakeWeb, clock: FakeClock) -> None:
     tree = directory([("a", file_of(b'"a"', 9)), ("b", file_of(b'"b"', 9))])
     web.pages[GATEWAY] = Page(car_of(tree.blocks))
     for name in ("a", "b", "a", "b"):
         assert read(ipfs(tree, name)).value == name
     assert len(web.requested) == 2
+    clock.now += DAY
+    assert read(ipfs(tree, "a")).value == "a"
+    assert len(web.requested) == 3
 
 
 def test_all_documents_together_have_a_bound(web: FakeWeb, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -286,6 +286,17 @@ def test_an_unverified_sender_is_not_on_the_allow_list(service: DeliveryService)
     assert refusal(service.submit(service.envelope(sender=MALLORY))) == (-32010, "SenderNotWanted")
 
 
+@pytest.mark.parametrize("rules", [FilterRules(min_nonce=1), FilterRules(min_balance=1), FilterRules(allow=(MALLORY,))])
+def test_a_sender_who_must_be_verified_and_cannot_be_now_is_asked_to_come_again(
+    service: DeliveryService, rules: FilterRules
+) -> None:
+    service.open(BOB, takes_unverified=True, extension=ProfileExtension(rules=rules))
+    service.registry.away.add(MALLORY)
+    assert refusal(service.submit(service.envelope(sender=MALLORY))) == (-32002, "ProfileLookupFailed")
+    service.registry.away.clear()
+    assert refusal(service.submit(service.envelope(sender=MALLORY))) == (-32010, "SenderNotWanted")
+
+
 # --- the other methods ----------------------------------------------------------------------------------------------
 
 

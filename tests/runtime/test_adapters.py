@@ -10,6 +10,7 @@ from botocore.exceptions import ReadTimeoutError
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
 from tests.aws import Deployed
+from tests.fakes.clock import FakeClock
 from urllib3.response import HTTPResponse
 
 from postroom.core.errors import NotNowError, TheirError
@@ -17,10 +18,12 @@ from postroom.core.own_faults import OwnFaults
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_QUEUED, STORE_UNAVAILABLE
 from postroom.http.response import MAX_ANSWER_BYTES
+from postroom.names.registry import PROFILE_KEY, RegistryText
 from postroom.protocols.nlweb.reasons import HANDLER_FAILED, UNEXPECTED_SUBJECT
 from postroom.runtime import function_clients
-from postroom.runtime.adapters import AwsForwarding, LambdaHandlers
+from postroom.runtime.adapters import AwsForwarding, LambdaHandlers, SharedTexts
 from postroom.storage.aws.queue import Queue
+from postroom.storage.limits.name_texts import KeptText
 
 SESSION = boto3.Session("testing", "testing", region_name="eu-west-1")
 BUS = "arn:aws:events:eu-west-1:123456789012:event-bus/orders"
@@ -87,6 +90,18 @@ def test_an_unknown_handler_is_an_unexpected_subject() -> None:
     with pytest.raises(TheirError) as caught:
         LambdaHandlers(SESSION.client("lambda")).call("ask", {})
     assert caught.value.reason is UNEXPECTED_SUBJECT
+
+
+def test_a_text_of_another_instance_may_be_kept_for_what_is_left_of_its_time(deployed: Deployed) -> None:
+    clock, texts = FakeClock(), deployed.storage.name_texts
+    shared = SharedTexts(texts, clock)
+    assert shared.find("carol.eth", PROFILE_KEY) is None
+    texts.keep("carol.eth", PROFILE_KEY, KeptText("data:,x", int(clock.now) + 200, '{"registry": "ens"}'))
+    for passed, left in ((0, 200), (80, 120), (119, 1)):
+        clock.now += passed
+        assert shared.find("carol.eth", PROFILE_KEY) == RegistryText("data:,x", left, {"registry": "ens"})
+    clock.now += 1
+    assert shared.find("carol.eth", PROFILE_KEY) is None
 
 
 @dataclass
