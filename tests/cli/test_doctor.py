@@ -378,6 +378,12 @@ def test_a_dm3_document_that_cannot_be_fetched_now(visit: Visit, fake_domain: Fa
     assert checks["dm3 record"]["reason"] == "ProfileLookupFailed"
 
 
+def test_it_is_said_why_a_dm3_document_cannot_be_fetched(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
+    with_dm3(fake_domain, dm3(f"https://gone.{DOMAIN}/a?dm3Hash={'0' * 64}"))
+    _, checks = visit(web.port)
+    assert str(checks["dm3 record"]["found"]).endswith(f": there is no host gone.{DOMAIN}")
+
+
 def test_a_dm3_profile_in_ipfs_needs_a_gateway(visit: Visit, fake_domain: FakeDomain, web: FakeWeb) -> None:
     tree = file_of(DOCUMENT, len(DOCUMENT))
     cid = Cid.from_bytes(tree.root.cid)

@@ -58,3 +58,13 @@ class OurError(PostroomError):
 
 class SettingsError(OurError):
     """A setting is missing or wrong; the sentence names it."""
+
+
+def detail_with_causes(error: TheirError | NotNowError) -> str:
+    """The detail of an error, and those of its causes that have one, each once."""
+    details: dict[str, None] = {}
+    cause: BaseException | None = error
+    while isinstance(cause, TheirError | NotNowError):
+        details[cause.detail] = None
+        cause = cause.__cause__
+    return ": ".join(filter(None, details))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from postroom.core.errors import NotNowError
+from postroom.core.errors import NotNowError, detail_with_causes
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 
@@ -74,7 +74,8 @@ def bad(name: str, reason: Reason | None, found: str, todo: str) -> DoctorCheck:
 
 def not_found_out(name: str, error: NotNowError) -> DoctorCheck:
     """A check without a result: there was no answer in time."""
-    return DoctorCheck(name, CheckStatus.NOT_CHECKED, f"unknown: {error.detail}", "try again later", error.reason)
+    found = f"unknown: {detail_with_causes(error)}"
+    return DoctorCheck(name, CheckStatus.NOT_CHECKED, found, "try again later", error.reason)
 
 
 def skipped(name: str, because: str) -> DoctorCheck:

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from postroom.cli.dm3.noted_look_ups import EnsStep, GatewayAnswer, RegistryAnswer
 from postroom.cli.proof import proof_lines
-from postroom.core.errors import NotNowError, TheirError
+from postroom.core.errors import NotNowError, TheirError, detail_with_causes
 from postroom.core.ijson import JsonValue
 from postroom.crypto.encodings import write_hex
 from postroom.names.ens.lookup import Found
@@ -27,12 +27,7 @@ _DNSSEC: Final = {
 
 def why(error: TheirError | NotNowError) -> str:
     """The reason of an error, and what is known of its causes."""
-    details: dict[str, None] = {}
-    cause: BaseException | None = error
-    while isinstance(cause, TheirError | NotNowError):
-        details[cause.detail] = None
-        cause = cause.__cause__
-    return ": ".join((str(error.reason), *filter(None, details)))
+    return ": ".join(filter(None, (str(error.reason), detail_with_causes(error))))
 
 
 def registry_lines(answer: RegistryAnswer, now: float) -> Iterator[str]:
