@@ -84,6 +84,7 @@ def test_a_name_on_chain_is_shown_with_endpoints_block_resolver_and_ttl(look_up:
     said = printed(look_up("alice.eth", "--json"))
     found = last_registry(said)
     assert (found["ttl"], found["agreed"], found["rounds"]) == (600, 2, 0)
+    assert last_registry(printed(look_up("erin.eth", "--json")))["ttl"] is None
     assert said["ttl"] == pytest.approx(600, abs=60)
     assert found["resolver"] == f"0x{PUBLIC_RESOLVER.hex()}"
     [step] = found["steps"]
@@ -141,7 +142,7 @@ def test_a_name_in_dns_is_shown_with_the_chain_of_trust(look_up: LookUp) -> None
     ("name", "sentence"),
     [
         ("nobody.eth", "  no text: ResolverNotFound"),
-        ("nobody", "ens: it is not there"),
+        ("nobody", "ens: it is not looked up there"),
         ("open.example", "dns: its zone is proven not to be signed"),
         ("nobody.example", "dns: it is proven not to be there"),
     ],
@@ -215,8 +216,19 @@ def test_a_gateway_that_fails_is_named(look_up: LookUp, chain_stack: ChainStack)
         result = look_up("carol.team.eth", "--explain")
     finally:
         chain_stack.edge.serve_handler(CCIP_HOST, chain_stack.ethereum.ccip)
-    assert (result.exit_code, result.stdout.startswith("unknown: ProfileLookupFailed: ")) == (3, True)
-    assert f"  gateway ✗ {CCIP_HOST}: it answered with status 500" in result.stdout.splitlines()
+    first, *lines = result.stdout.splitlines()
+    assert (result.exit_code, first.startswith("unknown: ProfileLookupFailed: ")) == (3, True)
+    assert first.endswith(f"; a gateway failed: {CCIP_HOST}: it answered with status 500")
+    assert f"  gateway ✗ {CCIP_HOST}: it answered with status 500" in lines
+
+
+def test_a_host_that_its_fault_names_is_not_named_twice(look_up: LookUp, chain_stack: ChainStack) -> None:
+    ens, ethereum = chain_stack.ethereum.ens, chain_stack.ethereum
+    ens.register("gone.eth", ens.deploy_offchain_resolver(["https://gone.example/"], ethereum.gateway_account.address))
+    ens.commit()
+    first, *lines = look_up("gone.eth", "--explain").stdout.splitlines()
+    assert first.endswith("; a gateway failed: there is no host gone.example")
+    assert "  gateway ✗ there is no host gone.example" in lines
 
 
 # ---- without a local stack -------------------------------------------------------------------------------------------
@@ -254,6 +266,7 @@ def test_endpoints_that_do_not_agree_prove_nothing_and_their_keys_are_not_shown(
     result = postroom("dm3", "lookup", "alice.eth", *endpoints("data:,lie", TEXT), *options)
     assert result.exit_code == 3
     assert "ProfileLookupFailed: 1 of 2 endpoints of the chain said the same; 2 are needed" in result.stdout
+    assert "  too few endpoints answered" not in result.stdout
     assert API_KEY not in result.output
 
 
@@ -279,7 +292,42 @@ def test_nobody_waits_for_an_endpoint_that_is_silent_when_others_agree(
 
 def test_a_quorum_of_one_believes_one(postroom: Postroom, endpoints: Callable[..., list[str]]) -> None:
     assert postroom("dm3", "lookup", "alice.eth", *endpoints(TEXT), "--quorum", "1").exit_code == 0
-    assert postroom("dm3", "lookup", "alice.eth", *endpoints(TEXT)).exit_code == 3
+    too_few = postroom("dm3", "lookup", "alice.eth", *endpoints(TEXT))
+    assert (too_few.exit_code, too_few.stdout) == (2, "")
+    assert "2 endpoints must say the same, and there is 1: name more of them (--endpoint), or set" in too_few.stderr
+
+
+@pytest.mark.parametrize("command", ["lookup", "send", "publish"])
+def test_why_endpoints_failed_is_said_with_their_hosts(
+    postroom: Postroom, endpoints: Callable[..., list[str]], tmp_path: Path, command: str
+) -> None:
+    assert postroom("dm3", "keygen", "--delivery-service", "ds.eth", "--out", "keys").exit_code == 0
+    (tmp_path / "alice.json").write_text(json.dumps(PROFILE))
+    arguments = {
+        "lookup": ("alice.eth",),
+        "send": ("bob.eth", "alice.eth", "hello", "--key", "keys"),
+        "publish": ("alice.eth", "--profile", "alice.json"),
+    }[command]
+    with fake_endpoint(lambda _: (429, {}, b"")) as limited:
+        failing = ("--endpoint", f"http://127.0.0.1:{limited.port}/{API_KEY}")
+        result = postroom("dm3", command, *arguments, *failing, *endpoints(TEXT))
+        alone = postroom("dm3", command, *arguments, *failing, "--quorum", "1")
+    for each, sentence in ((result, "1 of 2"), (alone, "0 of 1")):
+        assert each.exit_code == 3
+        assert f"{sentence} endpoints of the chain said the same; " in each.output
+        assert "127.0.0.1: it answered with status 429\n" in each.output
+        assert API_KEY not in each.output
+    assert "; 1 is needed; 127.0.0.1: " in alone.output
+
+
+def test_too_few_that_answer_are_not_called_of_another_mind(
+    postroom: Postroom, endpoints: Callable[..., list[str]]
+) -> None:
+    with fake_endpoint(lambda _: (429, {}, b"")) as limited:
+        failing = ("--endpoint", f"http://127.0.0.1:{limited.port}/")
+        lines = postroom("dm3", "lookup", "alice.eth", "--explain", *failing, *endpoints(TEXT)).stdout.splitlines()
+    assert "pinned: there is no document" in lines
+    assert "  too few endpoints answered" in lines
 
 
 @pytest.mark.parametrize("options", [(), ("--pinned", "names.json")])

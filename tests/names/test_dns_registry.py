@@ -140,7 +140,7 @@ def test_names_that_are_not_looked_up_in_dns_cause_no_question(
     registry: DnsRegistry, server: DnsServer, name: str
 ) -> None:
     text = registry.text(name, PROFILE_KEY)
-    assert (text.value, text.evidence["dnssec"], server.queries.total()) == (None, "not asked", 0)
+    assert (text.value, text.evidence["dnssec"], server.queries.total()) == (None, "not looked up", 0)
 
 
 def test_bogus_records_are_refused(registry: DnsRegistry, tree: ZoneTree) -> None:

@@ -57,7 +57,7 @@ class DnsRegistry:
         """
         owner = owner_name(name)
         if owner is None:
-            return _text(None, ABSENT_SECONDS, "not asked")
+            return _text(None, ABSENT_SECONDS, "not looked up")
         try:
             found = self._records.find(owner.removesuffix("."), fresh=fresh)
         except TheirError as error:

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from postroom.cli.dm3.noted_look_ups import EnsStep, GatewayAnswer, RegistryAnswer
+from postroom.cli.dm3.explained_ens import with_host
+from postroom.cli.dm3.gateway_answers import GatewayAnswer
+from postroom.cli.dm3.noted_look_ups import EnsStep, RegistryAnswer
 from postroom.cli.proof import proof_lines
 from postroom.core.errors import NotNowError, TheirError, detail_with_causes
 from postroom.core.ijson import JsonValue
@@ -13,13 +15,15 @@ from postroom.names.ens.lookup import Found
 from postroom.names.ens.rpc import Block
 from postroom.names.ipfs.errors import UnreadableFileError
 from postroom.names.ipfs.uri import IpfsUri
+from postroom.names.registries import ENS
 from postroom.names.uris import scheme_of
 from postroom.protocols.dm3.profile_hash import read_profile_hash
 
 _LONGEST_SHOWN: Final = 100
 _KINDS: Final = ("data", "https", "ipfs")
+_NOT_LOOKED_UP: Final = "it is not looked up there"
 _DNSSEC: Final = {
-    "not asked": "it is not looked up there",
+    "not looked up": _NOT_LOOKED_UP,
     "absent": "it is proven not to be there",
     "insecure": "its zone is proven not to be signed",
 }
@@ -68,7 +72,7 @@ def registry_json(answer: RegistryAnswer, now: float) -> dict[str, JsonValue]:
         found = answer.found
         shown |= {
             "resolver": write_hex(found.resolver) if found.resolver else None,
-            "ttl": found.ttl,
+            "ttl": found.ttl or None,
             "rounds": found.rounds,
             "absent": found.absent or None,
         }
@@ -97,6 +101,10 @@ def _said(answer: RegistryAnswer) -> str:
         return f"found, for {answer.text.seconds:.0f} s"
     if answer.text.value is not None:
         return "it is there, without this text"
+    if not answer.is_there:
+        return "there is no document"
+    if answer.kind == ENS and "block" not in answer.text.evidence:
+        return _NOT_LOOKED_UP
     return _DNSSEC.get(str(answer.text.evidence.get("dnssec")), "it is not there")
 
 
@@ -104,7 +112,12 @@ def _step_lines(step: EnsStep, now: float) -> Iterator[str]:
     if isinstance(step, GatewayAnswer):
         yield f"  gateway {_marked(step.host, step.fault)}"
         return
-    yield f"  endpoints agreed, {_age(step.block, now)}" if step.block else "  endpoints did not agree"
+    if step.block:
+        yield f"  endpoints agreed, {_age(step.block, now)}"
+    elif any(verdict.differs for verdict in step.verdicts):
+        yield "  endpoints did not agree"
+    else:
+        yield "  too few endpoints answered"
     for verdict in step.verdicts:
         at = f", {_age(verdict.block, now)}" if verdict.block else ""
         yield f"    {_marked(verdict.host + at, verdict.why)}"
@@ -144,4 +157,4 @@ def _seconds_old(block: Block, now: float) -> int:
 
 
 def _marked(who: str, fault: str) -> str:
-    return f"✗ {who}: {fault}" if fault else f"✓ {who}"
+    return f"✗ {with_host(who, fault)}" if fault else f"✓ {who}"

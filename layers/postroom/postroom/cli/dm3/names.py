@@ -81,14 +81,25 @@ class EnsOptions(OptionGroup):
             self.stack, resolvers=self.lookups.resolver, trust_anchor=self.lookups.trust_anchor, ca_file=ca_file
         )
 
+    @property
+    def needed_alike(self) -> int:
+        """How many endpoints must say the same."""
+        return self.quorum or DeploymentSettings().ens_quorum
+
     def endpoint_urls(self, network: Network) -> tuple[str, ...]:
         """The endpoints of the chain. Raises UsageFault, which quotes none: their URLs may hold keys."""
         from postroom.storage.secrets.chain_endpoints import read_chain_endpoints
 
         try:
-            return read_chain_endpoints({"endpoints": self.endpoint}) if self.endpoint else network.chain_endpoints
+            urls = read_chain_endpoints({"endpoints": self.endpoint}) if self.endpoint else network.chain_endpoints
         except SettingsError as error:
             raise UsageFault(f"--endpoint: {error}") from None
+        if 0 < len(urls) < self.needed_alike:
+            raise UsageFault(
+                f"{self.needed_alike} endpoints must say the same, and there {'is' if len(urls) == 1 else 'are'} "
+                f"{len(urls)}: name more of them (--endpoint), or set --quorum {len(urls)}"
+            )
+        return urls
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,14 +133,14 @@ class NameOptions(EnsOptions):
         """The gateways of IPFS. Raises UsageFault."""
         return choose_ipfs_gateways(self.ipfs_gateway, network)
 
-    def pinned_texts(self) -> "Mapping[str, Mapping[str, str]]":
-        """The texts of the pinned document: of a file, or of a local stack. Raises UsageFault."""
+    def pinned_texts(self) -> "Mapping[str, Mapping[str, str]] | None":
+        """The texts of the pinned document: of a file, or of a local stack; None: there is none. Raises UsageFault."""
         if self.pinned is not None:
             return read_registry(self.pinned.read_bytes(), str(self.pinned))
         if self.stack is None:
-            return {}
+            return None
         stored = find_registry(open_deployment(None, self.stack, self.deployment))
-        return read_registry(stored, REGISTRY_OBJECT) if stored is not None else {}
+        return read_registry(stored, REGISTRY_OBJECT) if stored is not None else None
 
 
 class EnsSource:
@@ -141,18 +152,18 @@ class EnsSource:
     def __init__(self, options: EnsOptions, network: Network, undo: ExitStack) -> None:
         self._network = network
         self._undo = undo
-        self._quorum = options.quorum or DeploymentSettings().ens_quorum
+        self._quorum = options.needed_alike
         self._endpoint_urls = options.endpoint_urls(network)
 
     @cached_property
     def ens(self) -> "Ens":
         """What asks ENS. Raises NotNowError(PROFILE_LOOKUP_FAILED): there are no endpoints."""
-        from postroom.names.ens.ens import Ens
+        from postroom.cli.dm3.explained_ens import ExplainedEns
         from postroom.names.ens.lookup import Contracts
 
         if not self._endpoint_urls:
             _without_endpoints()
-        return Ens(self._endpoints(), self._https, Contracts(), time.time, LOOK_UP_SECONDS)
+        return ExplainedEns(self._endpoints(), self._https, Contracts(), time.time, LOOK_UP_SECONDS)
 
     def _endpoints(self) -> "ChainEndpoints":
         from postroom.names.ens.lookup import Contracts
@@ -169,12 +180,13 @@ class EnsSource:
 
 
 class NameSources(EnsSource):
-    """What looks names up. `gateway_urls`: of IPFS."""
+    """What looks names up. `gateway_urls`: of IPFS; `has_document`: there is a pinned document."""
 
     def __init__(self, options: NameOptions, network: Network, undo: ExitStack) -> None:
         super().__init__(options, network, undo)
         self.gateway_urls = options.gateway_urls(network)
-        self._texts = options.pinned_texts()
+        texts = options.pinned_texts()
+        self.has_document, self._texts = texts is not None, texts or {}
         # Whoever names a document and no endpoints does without ENS, as a deployment without endpoints does.
         self._uses_ens = bool(self._endpoint_urls) or not (options.pinned or options.stack)
 

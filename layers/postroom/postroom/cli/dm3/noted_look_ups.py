@@ -5,8 +5,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
+from postroom.cli.dm3.explained_ens import ExplainedEns
+from postroom.cli.dm3.gateway_answers import GatewayAnswer, NotedRequests, read_ccip, read_ipfs
 from postroom.cli.dm3.names import NameOptions, NameSources
 from postroom.cli.network import Network
 from postroom.core.errors import NotNowError, TheirError
@@ -15,15 +16,9 @@ from postroom.names.ens.endpoints import EndpointVerdict
 from postroom.names.ens.ens import Ens, EnsAnswer
 from postroom.names.ens.lookup import Found
 from postroom.names.ens.rpc import Block
-from postroom.names.ipfs.car import read_blocks
-from postroom.names.ipfs.errors import IpfsError
 from postroom.names.ipfs.gateways import IpfsGateways
-from postroom.names.registries import DNS
+from postroom.names.registries import DNS, PINNED
 from postroom.names.registry import Registry, RegistryText
-from postroom.net.https import HttpsRequests, HttpsResponse
-
-_OK = 200
-_NO_HOST = "(no host)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +34,6 @@ class EndpointsAnswer:
         return max(blocks, key=lambda block: block.number, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayAnswer:
-    """What a gateway said. `fault`: a sentence; "": none; `blocks`: of IPFS, that it sent."""
-
-    host: str
-    fault: str = ""
-    blocks: int = 0
-
-
 EnsStep: TypeAlias = EndpointsAnswer | GatewayAnswer
 
 
@@ -55,10 +41,11 @@ EnsStep: TypeAlias = EndpointsAnswer | GatewayAnswer
 class RegistryAnswer:
     """What a registry said of a name. `text` None: it raised `error`.
 
-    `proof`: in DNS; `steps`, `found`: in ENS.
+    `is_there`: False of the pinned document, if none is named; `proof`: in DNS; `steps`, `found`: in ENS.
     """
 
     kind: str
+    is_there: bool = True
     text: RegistryText | None = None
     error: TheirError | NotNowError | None = None
     proof: Evidence | None = None
@@ -86,7 +73,7 @@ class NotedSources(NameSources):
         made = super().ens
         return _NotedEns(
             replace(made.endpoints, observe=lambda verdicts: self._note(EndpointsAnswer(verdicts))),
-            _NotedRequests(made.gateways, _read_ccip, self._note),
+            NotedRequests(made.gateways, read_ccip, self._note),
             made.contracts,
             made.clock,
             made.seconds,
@@ -94,9 +81,7 @@ class NotedSources(NameSources):
         )
 
     def _gateways(self) -> IpfsGateways:
-        note = self.files.append
-        https = _NotedRequests(self._https, _read_ipfs, note)
-        return IpfsGateways(self.gateway_urls, https)
+        return IpfsGateways(self.gateway_urls, NotedRequests(self._https, read_ipfs, self.files.append))
 
     def _note(self, step: EnsStep) -> None:
         self.registries[-1].steps.append(step)
@@ -110,7 +95,7 @@ class _NotedRegistry:
         self._kind, self._registry, self._sources = kind, registry, sources
 
     def text(self, name: str, key: str, *, fresh: bool = False) -> RegistryText:
-        answer = RegistryAnswer(self._kind)
+        answer = RegistryAnswer(self._kind, self._kind != PINNED or self._sources.has_document)
         self._sources.registries.append(answer)
         try:
             answer.text = self._registry.text(name, key, fresh=fresh)
@@ -123,58 +108,10 @@ class _NotedRegistry:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _NotedEns(Ens):
+class _NotedEns(ExplainedEns):
     note: Callable[[Found], None]
 
     def text(self, name: str, key: str) -> EnsAnswer:
-        answer = Ens.text(self, name, key)
+        answer = ExplainedEns.text(self, name, key)
         self.note(answer.found)
         return answer
-
-
-class _NotedRequests:
-    """`read`: what the answer of a host is."""
-
-    def __init__(
-        self,
-        https: HttpsRequests,
-        read: Callable[[str, HttpsResponse], GatewayAnswer],
-        note: Callable[[GatewayAnswer], None],
-    ) -> None:
-        self._https, self._read, self._note = https, read, note
-
-    def get(self, url: str, accept: str, seconds: float) -> HttpsResponse:
-        return self._noted(url, lambda: self._https.get(url, accept, seconds))
-
-    def post(self, url: str, body: bytes, content_type: str, *, seconds: float) -> HttpsResponse:
-        return self._noted(url, lambda: self._https.post(url, body, content_type, seconds=seconds))
-
-    def _noted(self, url: str, request: Callable[[], HttpsResponse]) -> HttpsResponse:
-        try:
-            answer = request()
-        except NotNowError as error:
-            self._note(GatewayAnswer(_host(url), error.detail))
-            raise
-        self._note(self._read(_host(url), answer))
-        return answer
-
-
-def _host(url: str) -> str:
-    """The host of a URL that a stranger may have written, or that it has none."""
-    try:
-        return urlsplit(url).hostname or _NO_HOST
-    except ValueError:
-        return _NO_HOST
-
-
-def _read_ccip(host: str, answer: HttpsResponse) -> GatewayAnswer:
-    return GatewayAnswer(host, "" if answer.status == _OK else f"it answered with status {answer.status}")
-
-
-def _read_ipfs(host: str, answer: HttpsResponse) -> GatewayAnswer:
-    if answer.status != _OK:
-        return _read_ccip(host, answer)
-    try:
-        return GatewayAnswer(host, blocks=len(read_blocks(answer.body)))
-    except IpfsError as error:
-        return GatewayAnswer(host, str(error))

@@ -159,7 +159,8 @@ class ChainEndpoints:
     def _why(self, alike: int, tried: int) -> str:
         if not self.endpoints:
             return "no endpoint of the chain is set"
-        return f"{alike} of {tried} endpoints of the chain said the same; {self.quorum} are needed"
+        needed = "is needed" if self.quorum == 1 else "are needed"
+        return f"{alike} of {tried} endpoints of the chain said the same; {self.quorum} {needed}"
 
 
 def _take(done: "SimpleQueue[Future[bytes]]", seconds: float) -> "list[Future[bytes]]":
