@@ -354,6 +354,7 @@ def test_a_mailbox_is_removed(operate: Operate, directory: Directory) -> None:
         (("five..eth",), "is not a valid name"),
         (("five.eth", "--allow", "a b"), "is not a valid name"),
         (("five.eth", "--min-token", "0x12", "1"), "minTokenBalance.address is not 0x and 40 hex digits"),
+        (("five.eth", "--min-token", BOB["address"].replace("AFe", "aFe"), "1"), "mistyped?"),
         (("five.eth", "--min-balance", str(1 << 256)), "minBalance is not from 0 to 2^256-1"),
         (("five.eth", "--min-nonce", "-1"), "--min-nonce"),
     ],
@@ -496,6 +497,16 @@ def test_endpoints_are_stored_and_only_their_hosts_are_shown(
     assert shown == ["rpc.example, 127.0.0.1\n"] * 2
     assert json.loads(operate("chain", "show", "--json").stdout) == {"hosts": ["rpc.example", "127.0.0.1"]}
     assert endpoints.get() == tuple(ENDPOINTS)
+
+
+def test_a_mailbox_with_rules_about_accounts_needs_endpoints_which_is_said(
+    operate: Operate, endpoints: ChainEndpointUrls
+) -> None:
+    notes = [operate("mailbox", "add", "nine.eth", "--min-nonce", least).stderr for least in ("1", "0")]
+    assert ("`postroom dm3 chain put`" in notes[0], notes[1]) == (True, "")
+    endpoints.put(ENDPOINTS)
+    assert operate("mailbox", "add", "nine.eth", "--min-nonce", "1").stderr == ""
+    operate("mailbox", "remove", "nine.eth")
 
 
 @pytest.mark.parametrize(

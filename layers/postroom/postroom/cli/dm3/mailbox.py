@@ -10,12 +10,12 @@ from postroom.cli.dm3.inputs import dm3_name, offered_types
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.options import CommandTyper, OptionGroup, repeatable
-from postroom.cli.output import print_either, print_list
+from postroom.cli.output import note, print_either, print_list
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 
 if TYPE_CHECKING:
-    from postroom.protocols.dm3.extension import FilterRules
+    from postroom.protocols.dm3.extension import FilterRules, TokenBalance
     from postroom.storage.directory.domains import Dm3Mailbox
 
 app = CommandTyper(help="Manage mailboxes of the delivery service.", no_args_is_help=True)
@@ -44,7 +44,7 @@ class Dm3MailboxOptions(OptionGroup):
     ] = None
     min_token: Annotated[
         tuple[str, int] | None,
-        typer.Option(metavar="ADDRESS AMOUNT", help="Accept accounts that have so much of an ERC-20 token."),
+        typer.Option(metavar="ADDRESS AMOUNT", help="Accept accounts that have so much of this ERC-20 token."),
     ] = None
     unverified: Annotated[
         bool, typer.Option("--unverified", help="Accept senders who cannot be verified now, and mark their messages.")
@@ -52,7 +52,7 @@ class Dm3MailboxOptions(OptionGroup):
 
     def mailbox(self, name: str) -> "Dm3Mailbox":
         """The mailbox of this name with these settings. Raises UsageFault."""
-        from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, TokenBalance
+        from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
         from postroom.storage.directory.domains import Dm3Mailbox
 
         types = offered_types(self.type_ or ())
@@ -60,7 +60,7 @@ class Dm3MailboxOptions(OptionGroup):
             rules = FilterRules(
                 self.min_nonce,
                 self.min_balance,
-                TokenBalance(*self.min_token) if self.min_token else None,
+                _token(*self.min_token) if self.min_token else None,
                 tuple(self.allow or ()),
                 tuple(self.block or ()),
             )
@@ -73,9 +73,15 @@ class Dm3MailboxOptions(OptionGroup):
 def add(name: Name, settings: Dm3MailboxOptions, deployment: DeploymentOptions, as_json: AsJson = False) -> None:
     """Add a mailbox, or replace all of its settings."""
     mailbox = settings.mailbox(name)
-    operators = deployment.open().storage.operators
+    storage = deployment.open().storage
+    operators = storage.operators
     if name in operators.domains():
         raise UsageFault(f"{name} is a domain here: its mailbox receives NLWeb messages, and a name has one protocol")
+    if mailbox.extension.rules.asks_a_chain and not storage.chain_endpoints.get():
+        note(
+            "these rules are about accounts, and this deployment has no endpoints of the chain to look them up at: "
+            "until `postroom dm3 chain put` stores some, no sender is accepted"
+        )
     operators.put_dm3_mailbox(mailbox)
     taken, senders, verified = _cells(mailbox)
     print_either(as_json, _describe(mailbox), f"{name}: takes {taken} from {senders}, {verified}")
@@ -95,6 +101,19 @@ def remove(name: Name, deployment: DeploymentOptions, as_json: AsJson = False) -
     if not deployment.open().storage.operators.remove_dm3_mailbox(name):
         raise NotFoundFault(f"{name} has no dm3 mailbox here", hint="`postroom dm3 mailbox list` shows all")
     print_either(as_json, {"name": name, "removed": True}, f"{name}: removed")
+
+
+def _token(address: str, amount: int) -> "TokenBalance":
+    """The rule about a token. Raises UsageFault, also for a mistyped address, or TheirError(PROFILE_INVALID)."""
+    from postroom.crypto.ethereum import read_address
+    from postroom.protocols.dm3.extension import TokenBalance
+
+    token = TokenBalance(address, amount)
+    try:
+        read_address(address)
+    except ValueError as error:
+        raise UsageFault(f"--min-token {address}: {error}") from None
+    return token
 
 
 def _describe(mailbox: "Dm3Mailbox") -> dict[str, JsonValue]:
