@@ -340,6 +340,11 @@ def test_a_missing_price_file_is_named(postroom: Postroom) -> None:
         (("--dcp-batch", "11"), "'--dcp-batch': Input should be less than or equal to 10"),
         (("--dcp-sessions", "5"), "--dcp-sessions are those of requests: set --dcp-requests, too"),
         (("--waiting-notified", "5"), "--waiting-notified is for owners at a WebSocket: set --waiting-sockets, too"),
+        *(
+            ((option, "1"), "are for senders in ENS: set --ens-senders, too")
+            for option in ("--ens-off-chain", "--ens-rules", "--ens-quorum")
+        ),
+        (("--dm3-instances", "2"), "are for senders in ENS: set --ens-senders, too"),
         (("--messages-per-month", "0"), "'--messages-per-month': Input should be greater than or equal to 1"),
     ],
 )
@@ -546,6 +551,13 @@ def test_the_page_has_the_requests_to_endpoints(bill: Any, senders: int) -> None
         return f"{posts:,.0f} posts, {calls:,.0f} calls"
 
     assert f"| {senders:,} | {posts_and_calls(1)} | {posts_and_calls(10)} |" in PAGE
+
+
+def test_what_endpoints_take_is_not_shown_as_free(postroom: Postroom, bill: Any) -> None:
+    lines = postroom("cost", "--ens-senders", "10").stdout.splitlines()
+    [posts] = [line.split() for line in lines if line.startswith("endpoints of ENS: posts")]
+    assert posts[-3:] == ["requests", "–", "–"]
+    assert [item["usd"] for item in bill("--ens-senders", "10")["items"] if "of ENS" in item["name"]] == [None, None]
 
 
 def test_accounts_and_names_off_chain_take_more_requests(bill: Any) -> None:

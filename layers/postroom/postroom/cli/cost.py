@@ -145,6 +145,11 @@ def cost(
         raise UsageFault("--dcp-sessions are those of requests: set --dcp-requests, too")
     if notified and not waiting_sockets:
         raise UsageFault("--waiting-notified is for owners at a WebSocket: set --waiting-sockets, too")
+    if not ens_senders and (ens_off_chain or ens_rules or ens_quorum != counted.ENS_QUORUM or instances > 1):
+        raise UsageFault(
+            "--ens-off-chain, --ens-rules, --ens-quorum and --dm3-instances are for senders in ENS: set --ens-senders, "
+            "too"
+        )
     come = batch or expected_batch(messages, window or counted.WINDOW_SECONDS)
     mail = MailLoad(
         messages=messages,
@@ -223,7 +228,7 @@ def _print(mail: "MailLoad", prices: "Prices", region: str, items: "list[Item]")
 
 
 def _rows_by_message(mail: "MailLoad", items: "list[Item]", total: str) -> list[tuple[str, str, str, str]]:
-    rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{_per_million(mail, item.usd):.3f}") for item in items]
+    rows = [(item.name, _amount(item), *_shown(item, mail.messages)) for item in items]
     return [*rows, (total, "", f"{_sum(items):.2f}", f"{_per_million(mail, _sum(items)):.3f}")] if items else []
 
 
@@ -231,14 +236,19 @@ def _rows_of_each(number: int, items: "list[Item]", name: str) -> list[tuple[str
     """The items that are shown for a million sent messages, or requests over DCP."""
     if not items:
         return []
-    rows = [(item.name, _amount(item), f"{item.usd:.2f}", f"{item.usd / number * 1e6:.3f}") for item in items]
+    rows = [(item.name, _amount(item), *_shown(item, number)) for item in items]
     return [*rows, (f"{name} {number:,}", "", f"{_sum(items):.2f}", f"{_sum(items) / number * 1e6:.3f}")]
 
 
 def _rows_of_a_month(items: "list[Item]", total: str) -> list[tuple[str, str, str, str]]:
     """The items that do not depend on the number of messages."""
-    rows = [(item.name, _amount(item), f"{item.usd:.2f}", "") for item in items]
+    rows = [(item.name, _amount(item), _shown(item, 1)[0], "") for item in items]
     return [*rows, (total, "", f"{_sum(items):.2f}", "")] if items else []
+
+
+def _shown(item: "Item", number: int) -> tuple[str, str]:
+    """The dollars of an item, and those for a million of what comes `number` times."""
+    return ("–", "–") if item.usd is None else (f"{item.usd:.2f}", f"{item.usd / number * 1e6:.3f}")
 
 
 def _amount(item: "Item") -> str:
@@ -246,7 +256,7 @@ def _amount(item: "Item") -> str:
 
 
 def _sum(items: "list[Item]") -> float:
-    return sum(item.usd for item in items)
+    return sum(item.usd or 0 for item in items)
 
 
 def _per_million(mail: "MailLoad", usd: float) -> float:

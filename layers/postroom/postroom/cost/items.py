@@ -27,13 +27,16 @@ ROUNDED_UP_MS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A line of the bill. `amount`, in `unit`s, and `usd` are for a month. `standing`: independent of mail; `sent`: for
-    messages that owners send; `jobs`: for compaction; `dcp`: for requests over DCP; `waiting`: for owners who wait."""
+    """A line of the bill. `amount`, in `unit`s, and `usd` are for a month; `usd` None: it is not AWS's price.
+
+    `standing`: independent of mail; `sent`: for messages that owners send; `jobs`: for compaction; `dcp`: for requests
+    over DCP; `waiting`: for owners who wait.
+    """
 
     name: str
     amount: float
     unit: str
-    usd: float
+    usd: float | None
     standing: bool = False
     sent: bool = False
     jobs: bool = False

@@ -29,7 +29,7 @@ class NameLoad:
 
 
 def name_items(load: NameLoad, messages: int, prices: Prices) -> Iterator[Item]:
-    """The lines of the bill. What the operator's provider takes is not in it: their prices differ too much."""
+    """The lines of the bill. What the provider of the endpoints takes is in none: their prices differ too much."""
     if not load.senders:
         return
     texts = look_ups(messages, load)
@@ -38,8 +38,8 @@ def name_items(load: NameLoad, messages: int, prices: Prices) -> Iterator[Item]:
     rounds = (texts + accounts) * load.off_chain
     posts = texts * counted.ENS_TEXT_POSTS + rounds * counted.ENS_ROUND_POSTS + accounts * counted.ENS_RULES_POSTS
     calls = texts * counted.ENS_TEXT_CALLS + rounds * counted.ENS_ROUND_CALLS + accounts * counted.ENS_RULES_CALLS
-    yield Item("endpoints of ENS: posts", posts * load.quorum, "requests", 0.0)
-    yield Item("endpoints of ENS: calls in them", calls * load.quorum, "calls", 0.0)
+    yield Item("endpoints of ENS: posts", posts * load.quorum, "requests", None)
+    yield Item("endpoints of ENS: calls in them", calls * load.quorum, "calls", None)
     seconds = gb_seconds(posts * _POST_MS, counted.MEMORY_MB)
     yield Item("Lambda: waiting for endpoints", seconds, "GB s", seconds * prices.lambda_per_gb_second)
 
