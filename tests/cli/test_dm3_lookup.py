@@ -231,6 +231,13 @@ def test_a_host_that_its_fault_names_is_not_named_twice(look_up: LookUp, chain_s
     assert "  gateway ✗ there is no host gone.example" in lines
 
 
+class SepoliaNode(TextNode):
+    clock = staticmethod(time.time)
+
+    def _one(self, request: dict[str, Any]) -> dict[str, Any]:
+        return {"result": hex(11_155_111)} if request["method"] == "eth_chainId" else super()._one(request)
+
+
 # ---- without a local stack -------------------------------------------------------------------------------------------
 @pytest.fixture
 def endpoints() -> Iterator[Callable[..., list[str]]]:
@@ -268,6 +275,16 @@ def test_endpoints_that_do_not_agree_prove_nothing_and_their_keys_are_not_shown(
     assert "ProfileLookupFailed: 1 of 2 endpoints of the chain said the same; 2 are needed" in result.stdout
     assert "  too few endpoints answered" not in result.stdout
     assert API_KEY not in result.output
+
+
+def test_another_chain_is_looked_at_by_its_id(postroom: Postroom) -> None:
+    node = SepoliaNode({"alice.eth": {PROFILE_KEY: TEXT}})
+    with fake_endpoint(node) as server:
+        options = ("--endpoint", f"http://127.0.0.1:{server.port}/", "--quorum", "1")
+        assert postroom("dm3", "lookup", "alice.eth", *options, "--chain", "11155111").exit_code == 0
+        wrong = postroom("dm3", "lookup", "alice.eth", *options)
+    assert wrong.exit_code == 3
+    assert "127.0.0.1: it is of the chain 11155111, not 1\n" in wrong.stdout
 
 
 def test_nobody_waits_for_an_endpoint_that_is_silent_when_others_agree(

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,18 @@ from dns.rdataclass import IN
 from dns.rdatatype import TXT
 from tests.cli.chain_stack import TEXT, ChainStack
 from tests.cli.chain_stack import chain_stack as chain_stack
-from tests.cli.conftest import Postroom
+from tests.cli.conftest import Postroom, StorageStack
 from tests.fakes.endpoints import fake_endpoint
 from tests.names.ens.nodes import TextNode
 from typer.testing import Result
 
+from postroom.cli.descriptor import read_descriptor
+from postroom.cli.dm3.local_chain import set_local_text
+from postroom.cli.exits import RefusalFault
+from postroom.cli.network import choose_network
 from postroom.crypto.encodings import write_hex
 from postroom.local.chain.ens_names import PUBLIC_RESOLVER
+from postroom.local.chain.hosts import CCIP_HOST
 from postroom.names.dm3_records import read_texts
 from postroom.names.ens.abi import decode
 from postroom.names.ens.calls import namehash
@@ -224,7 +230,7 @@ def test_people_are_told_what_a_local_chain_took_and_what_is_left_to_do(
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("carol.team.eth", "the resolver of carol.team.eth, 0x"),
+        ("carol.team.eth", f"carol.team.eth has its texts off chain, behind {CCIP_HOST}: no transaction sets them"),
         ("a.nowhere.eth", "the local chain does not take the text of a.nowhere.eth: a change of ENS reverts"),
     ],
 )
@@ -234,6 +240,31 @@ def test_what_a_local_chain_does_not_take_is_refused(
     result = publish(name, *local)
     assert (result.exit_code, result.stdout) == (1, "")
     assert why in result.stderr
+
+
+def test_a_local_chain_takes_no_text_for_another_resolver_than_its_own(chain_stack: ChainStack) -> None:
+    with pytest.raises(
+        RefusalFault, match=r"the resolver of alice\.eth, 0x0000000000000000000000000000000000000000, has"
+    ):
+        set_local_text(choose_network(chain_stack.file), "alice.eth", PROFILE_KEY, TEXT, bytes(20))
+
+
+@pytest.mark.xdist_group("cli-storage")
+def test_a_deployment_that_pins_the_name_is_said_not_to_read_the_text(
+    publish: Publish, postroom: Postroom, chain_stack: ChainStack, storage_stack: StorageStack, tmp_path: Path
+) -> None:
+    running = read_descriptor(storage_stack.descriptor)
+    both = replace(read_descriptor(chain_stack.file), endpoint=running.endpoint, deployments=running.deployments)
+    both.write(tmp_path / "local.json")
+    (tmp_path / "names.yaml").write_text(json.dumps({"bob.eth": {PROFILE_KEY: TEXT}}))
+    assert postroom("dm3", "registry", "put", "names.yaml", *storage_stack.options).exit_code == 0
+    try:
+        of_bob, of_alice = (publish(name, "--local", "local.json") for name in ("bob.eth", "alice.eth"))
+    finally:
+        (tmp_path / "names.yaml").write_text("{}")
+        postroom("dm3", "registry", "put", "names.yaml", *storage_stack.options)
+    assert (of_bob.exit_code, of_alice.exit_code, of_alice.stderr) == (0, 0, "")
+    assert "only will not read this text: bob.eth is in the pinned document there" in of_bob.stderr
 
 
 def test_a_text_is_not_published_on_another_chain_than_its_resolver_is_looked_up_on(

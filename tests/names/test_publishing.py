@@ -47,9 +47,18 @@ def test_a_record_is_read_as_it_was_written(value: dict[str, str], key: str) -> 
     assert profile_of_uri(text) == value
 
 
-@pytest.mark.parametrize("name", ["dan.eth", "dan"])
-def test_a_name_that_is_not_looked_up_in_dns_has_no_record(name: str) -> None:
-    with pytest.raises(TheirError) as caught:
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("dan.eth", "names below .eth are not"),
+        ("dan", "names without a dot are not"),
+        ("😀.example", "IDNA 2008"),
+        ("xn--e28h.example", "IDNA 2008"),
+        (f"{'a.' * 125}aa", "too long"),
+    ],
+)
+def test_a_name_that_is_not_looked_up_in_dns_has_no_record(name: str, why: str) -> None:
+    with pytest.raises(TheirError, match=why) as caught:
         text_record(name, PROFILE_KEY, "data:,")
     assert caught.value.reason is NAME_INVALID
 

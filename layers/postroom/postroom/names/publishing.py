@@ -26,8 +26,16 @@ def text_record(name: str, key: str, text: str) -> str:
     """
     owner = owner_name(name)
     if owner is None:
-        raise TheirError(NAME_INVALID, "it is not looked up in DNS: names below .eth are not, nor is one without a dot")
+        raise TheirError(NAME_INVALID, f"it is not looked up in DNS: {_why_not(name)}")
     return zone_line(owner, f"{key}={text}")
+
+
+def _why_not(name: str) -> str:
+    if "." not in name:
+        return "names without a dot are not"
+    if name.endswith(".eth"):
+        return "names below .eth are not"
+    return "IDNA 2008 does not write it as a host name that is read as the same name, or it is too long"
 
 
 def cid_of(document: bytes) -> Cid:

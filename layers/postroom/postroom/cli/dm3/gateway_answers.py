@@ -46,13 +46,13 @@ class NotedRequests:
         try:
             answer = request()
         except NotNowError as error:
-            self._note(GatewayAnswer(_host(url), error.detail))
+            self._note(GatewayAnswer(host_of(url), error.detail))
             raise
-        self._note(self._read(_host(url), answer))
+        self._note(self._read(host_of(url), answer))
         return answer
 
 
-def _host(url: str) -> str:
+def host_of(url: str) -> str:
     """The host of a URL that a stranger may have written, or that it has none."""
     try:
         return urlsplit(url).hostname or _NO_HOST

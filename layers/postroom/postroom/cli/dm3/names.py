@@ -68,6 +68,15 @@ class EnsOptions(OptionGroup):
             show_default=str(DeploymentSettings().ens_quorum),
         ),
     ] = None
+    chain: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ID",
+            help="The id of the chain of ENS, on which its contracts have their usual addresses.",
+            min=1,
+            show_default=str(DeploymentSettings().ens_chain_id),
+        ),
+    ] = None
     lookups: LookupOptions
 
     @property
@@ -153,6 +162,7 @@ class EnsSource:
         self._network = network
         self._undo = undo
         self._quorum = options.needed_alike
+        self._chain = options.chain or DeploymentSettings().ens_chain_id
         self._endpoint_urls = options.endpoint_urls(network)
 
     @cached_property
@@ -163,12 +173,11 @@ class EnsSource:
 
         if not self._endpoint_urls:
             _without_endpoints()
-        return ExplainedEns(self._endpoints(), self._https, Contracts(), time.time, LOOK_UP_SECONDS)
+        contracts = Contracts(chain=self._chain)
+        return ExplainedEns(self._endpoints(), self._https, contracts, time.time, LOOK_UP_SECONDS)
 
     def _endpoints(self) -> "ChainEndpoints":
-        from postroom.names.ens.lookup import Contracts
-
-        return open_endpoints(self._endpoint_urls, self._quorum, Contracts().chain, self._network.ca_file, self._undo)
+        return open_endpoints(self._endpoint_urls, self._quorum, self._chain, self._network.ca_file, self._undo)
 
     @cached_property
     def _resolvers(self) -> "Resolvers":

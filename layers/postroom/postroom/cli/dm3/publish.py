@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from postroom.cli.dm3.inputs import dm3_name
+from postroom.cli.descriptor import read_descriptor
+from postroom.cli.dm3.inputs import REGISTRY_OBJECT, dm3_name, find_registry, read_registry
 from postroom.cli.dm3.names import EnsOptions, EnsSource
-from postroom.cli.exits import UsageFault
+from postroom.cli.exits import RefusalFault, UsageFault
 from postroom.cli.inputs import AsJson, read_input, shown_input
 from postroom.cli.network import Network
+from postroom.cli.open_deployment import open_deployment
 from postroom.cli.output import note, print_json
 from postroom.cli.terminal import print_line
 from postroom.core.errors import NotNowError, TheirError
@@ -140,6 +142,8 @@ def _publish_in_ens(name: str, document: _Document, text: str, ens: EnsOptions) 
         if text.startswith("ipfs:"):
             put_local_file(network, document.content)
         resolver = set_local_text(network, name, document.record, text, resolver)
+        if pinned := _deployments_that_pin(name, ens):
+            note(f"{', '.join(pinned)} will not read this text: {name} is in the pinned document there")
     elif resolver is None and ens.endpoint:
         note(f"{name} has no resolver in ENS, which it needs before a text of it can be set")
     return _EnsPublication(
@@ -153,8 +157,26 @@ def _find_resolver(name: str, record: str, ens: EnsOptions, network: Network) ->
     """The address of the name's resolver; None: it has none, or there are no endpoints to look it up at."""
     if not ens.endpoint_urls(network):
         return None
+    from postroom.cli.dm3.gateway_answers import host_of
+
     with ExitStack() as undo:
-        return EnsSource(ens, network, undo).ens.text(name, record).found.resolver
+        found = EnsSource(ens, network, undo).ens.text(name, record).found
+    if found.rounds:
+        hosts = ", ".join(map(host_of, found.gateways)) or "a gateway"
+        raise RefusalFault(
+            f"{name} has its texts off chain, behind {hosts}: no transaction sets them", hint="whoever runs it does"
+        )
+    return found.resolver
+
+
+def _deployments_that_pin(name: str, ens: EnsOptions) -> list[str]:
+    """The deployments of a local stack that look the name up in their pinned document only."""
+    if ens.stack is None:
+        return []
+    stored = {
+        each: find_registry(open_deployment(None, ens.stack, each)) for each in read_descriptor(ens.stack).deployments
+    }
+    return [each for each, document in stored.items() if document and name in read_registry(document, REGISTRY_OBJECT)]
 
 
 def _read(name: str) -> _Document:
