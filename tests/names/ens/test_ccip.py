@@ -127,7 +127,7 @@ def test_without_data_in_the_url_it_is_posted(url: str) -> None:
         "", "http://g.example/{data}", "file:///etc/passwd", "data:application/json,{}", "//g.example/", "https://",
         "https:///x", "https://{data}.g.example/", "https://{sender}/", "https://user:pw@g.example/",
         "https://g.example/a b", "https://g.example\\@h.example/", "https://g.example/\n", "https://g.example/ü",
-        "HTTPS://g.example/", BATCH_GATEWAY,
+        "HTTPS://g.example/", "https://g.example\\.h.example/", BATCH_GATEWAY,
     ],
 )  # fmt: skip
 def test_a_url_that_is_not_asked(url: str) -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,14 @@ from tests.names.ens.vectors import EXCHANGES, REGISTRY, RESOLVER, raw
 from postroom.core.errors import NotNowError
 from postroom.names.ens.abi import decode, encode
 from postroom.names.ens.calls import Call, Outcome, Returned, Reverted
-from postroom.names.ens.ccip import BATCH_GATEWAY, OffchainAnswer, OffchainRequest
+from postroom.names.ens.ccip import (
+    BATCH_GATEWAY,
+    MAX_BATCH,
+    MAX_REQUESTS,
+    MAX_URLS,
+    OffchainAnswer,
+    OffchainRequest,
+)
 from postroom.names.ens.lookup import (
     MAX_ROUNDS,
     MAX_TEXT_BYTES,
@@ -221,12 +229,53 @@ def test_a_lookup_without_a_batch_goes_to_its_own_urls() -> None:
     assert world.asked[1:] == [OffchainRequest(f"https://own.example/0x{RESOLVER.hex()}/0x07", None)]
 
 
-@given(st.binary(max_size=300))
-def test_no_revert_leads_to_another_host_than_that_of_a_url_in_it(data: bytes) -> None:
-    world = World({FIRST: Reverted(bytes.fromhex("556f1830") + data)})
-    with pytest.raises(NotNowError):
+PATHS = ("", "/", "/{data}", "/{sender}/{data}", "?data={data}", "#x", "/@other.example/", "/https://other.example/")
+GOOD_URLS = st.builds(
+    lambda label, path: f"https://{label}.example{path}", st.text("abc-0", min_size=1), st.sampled_from(PATHS)
+)
+BAD_URLS = st.text(max_size=20) | st.sampled_from(
+    [
+        "http://a.example/", "//a.example/", "https:a.example", "https:///a.example", "https://{data}/",
+        "https://{sender}.example/", "https://u@a.example/", "https://a.example\\@b.example/", " https://a.example/",
+        "https://a.example/\n", "ftp://a.example/", "x-batch-gateway:false",
+    ]
+)  # fmt: skip
+URLS = st.lists(st.tuples(st.just(True), GOOD_URLS) | st.tuples(st.just(False), BAD_URLS), max_size=MAX_URLS + 2)
+"""URLs, and whether each can be asked."""
+SENDERS = st.sampled_from([RESOLVER, PUBLIC]) | st.binary(min_size=20, max_size=20)
+
+
+def hosts_of(urls: list[tuple[bool, str]]) -> list[str]:
+    """Whom a look-up goes to while nobody answers."""
+    return [str(urlsplit(url).hostname) for is_good, url in urls[:MAX_URLS] if is_good]
+
+
+def hosts_asked(world: World) -> list[str]:
+    """Whom a look-up went to that found nothing."""
+    with pytest.raises(NotNowError) as caught:
         world.text()
-    assert all(isinstance(step, Ask) or step.url.encode() in data for step in world.asked)
+    assert caught.value.reason == PROFILE_LOOKUP_FAILED
+    return [str(urlsplit(step.url).hostname) for step in world.asked if isinstance(step, OffchainRequest)]
+
+
+@given(SENDERS, URLS, st.binary())
+def test_a_lookup_leads_to_the_hosts_of_its_urls_and_only_if_it_is_that_of_the_universal_resolver(
+    sender: bytes, urls: list[tuple[bool, str]], data: bytes
+) -> None:
+    world = World({FIRST: looked_up(sender, [url for _, url in urls], data)})
+    assert hosts_asked(world) == (hosts_of(urls) if sender == RESOLVER else [])
+
+
+@given(SENDERS, URLS, st.lists(st.tuples(SENDERS, URLS, st.binary()), max_size=MAX_BATCH + 1))
+def test_a_batch_leads_to_the_hosts_within_it_and_only_if_it_is_that_of_the_universal_resolver(
+    sender: bytes, beside: list[tuple[bool, str]], batch: list[tuple[bytes, list[tuple[bool, str]], bytes]]
+) -> None:
+    members = [(each, [url for _, url in urls], data) for each, urls, data in batch]
+    within = bytes.fromhex("a780bab6") + encode("(address,string[],bytes)[]", [members])
+    world = World({FIRST: looked_up(sender, [*(url for _, url in beside), BATCH_GATEWAY], within)})
+    followed = sender == RESOLVER and 0 < len(batch) <= MAX_BATCH
+    wanted = [host for _, urls, _ in batch for host in hosts_of(urls)] if followed else []
+    assert hosts_asked(world) == wanted[:MAX_REQUESTS]
 
 
 def test_a_batch_of_which_nothing_is_answered_goes_back_to_the_contract() -> None:
