@@ -269,6 +269,17 @@ def test_a_role_allows_what_is_done_in_it_and_nothing_else(who: str) -> None:
     assert granted(who) == EXPECTED[who]
 
 
+def test_the_page_of_secrets_names_the_functions_that_may_read_each() -> None:
+    names = {function.removesuffix("Function").lower(): function for function in FUNCTIONS}
+    page = (TEMPLATE.parent / "docs" / "operate" / "secrets.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in page.splitlines() if re.match(r"\| `\w+` \|", line)]
+    assert len(rows) == len(of_type("AWS::SecretsManager::Secret"))
+    for secret, _, readers, _ in rows:
+        read = ("secretsmanager:GetSecretValue", f"{secret.strip('| `')} ")
+        may_read = {name for name, function in names.items() if read in granted(function)}
+        assert set(re.findall(r"\w+", readers)) & names.keys() == may_read, secret
+
+
 @EACH_ROLE
 def test_no_managed_policy_widens_a_role(who: str) -> None:
     """AWSLambdaSQSQueueExecutionRole, for one, would let a function empty every queue of the account."""
