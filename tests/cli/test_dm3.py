@@ -190,6 +190,12 @@ def test_a_new_encryption_key_is_published_and_older_ones_still_decrypt(
 
 
 @pytest.mark.usefixtures("no_service_keys")
+def test_people_see_how_many_encryption_keys_there_are(operate: Operate) -> None:
+    shown = [operate("keygen", *SERVICE_OPTIONS, *options).stdout.splitlines()[0] for options in ((), ("--rotate",))]
+    assert [line.partition("; ")[2] for line in shown] == ["1 encryption key is live", "2 encryption keys are live"]
+
+
+@pytest.mark.usefixtures("no_service_keys")
 def test_the_delivery_services_keys_are_not_overwritten_by_mistake(
     operate: Operate, storage_stack: StorageStack
 ) -> None:

@@ -161,7 +161,8 @@ def _make_service(
         "rpc_url": service_urls(url)[-1],
         "encryption_keys": len(keys.encryption),
     }
-    line = f"private keys  in the deployment's secret; {len(keys.encryption)} encryption keys are live"
+    many = len(keys.encryption)
+    line = f"private keys  in the deployment's secret; {many} encryption {'key is' if many == 1 else 'keys are'} live"
     _print(line, keys.signing.public, SERVICE_KEY, profile.as_json(), summary, as_json)
 
 
