@@ -26,9 +26,9 @@ NOTES: Final = f"""\
 Names in ENS are looked up on one chain by all clients, each in a process of its own: anvil, with contracts of others
 (`tests/peers/ens`), and a gateway over TLS for names off chain. The ratios are of processor time of the client, except
 that of two endpoints. Each look-up finds a text anew; *ours* is `Ens.text` with one endpoint. *Posts* are the requests
-that each endpoint gets of ours. *Bare* is the same requests by httpcore, orjson of them and of the answers, and the
-hashes of the name. An account's rules are an address in ENS, and a nonce and a balance; others do not have them.
-web3.py finds no names off chain.
+that each endpoint gets of ours; within the TTL, a text that is kept takes none (`tests/cost/test_names.py`). *Bare* is
+the same requests by httpcore, orjson of them and of the answers, and the hashes of the name. An account's rules are an
+address in ENS, and a nonce and a balance; others do not have them. web3.py finds no names off chain.
 
 Goals: web3.py, ethers and viem at least 10, 4 and 2 × ours on chain; ethers and viem at least 3 and 2 × off chain, with
 connections that are kept; ours at most {MOST_TO_BARE:g} × bare; two endpoints at most {MOST_OF_TWO} × one; a text on
