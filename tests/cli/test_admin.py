@@ -169,7 +169,7 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
     )
     assert list(checks) == [
         "stack", "outputs", "hosts", "domains", "signing keys", "delivery service keys", "token keys", "webhook keys",
-        "DCP identities", "chain endpoints", "DCP table", "DCP socket", "function InboxFunction",
+        "DCP identities", "names", "DCP table", "DCP socket", "function InboxFunction",
         "function Dm3Function",
         "function WorkerFunction", "function WaitingFunction", "function MailboxFunction",
         "function DeadLetterFunction", "function CourierFunction", "function FeedbackFunction",
@@ -289,7 +289,7 @@ def test_an_unreadable_secret_is_bad_and_is_not_shown(
         secrets.put_secret_value(SecretId=deployments.output(name), SecretString=before[name])
     assert code == 1
     assert {
-        "signing keys", "delivery service keys", "token keys", "webhook keys", "DCP identities", "chain endpoints"
+        "signing keys", "delivery service keys", "token keys", "webhook keys", "DCP identities", "names"
     } <= set(ill(checks))  # fmt: skip
     assert "s3cr3t" not in shown + json.dumps(checks)
 
@@ -450,7 +450,7 @@ DENIED = {
     "dynamodb:Query": [f"domain {SHOP}"],
     "secretsmanager:GetSecretValue": [
         f"key of {SHOP}", "signing keys", "delivery service keys", "token keys", "webhook keys",
-        "DCP identities", "chain endpoints",
+        "DCP identities", "names",
     ],
     "dynamodb:DescribeTimeToLive": ["DCP table"],
     "apigateway:GET": ["DCP socket"],
@@ -585,7 +585,7 @@ ONE, TWO = "https://rpc.example/s3cr3t", "https://other.example/s3cr3t"
 @pytest.mark.parametrize(
     ("urls", "quorum", "status", "found"),
     [
-        ((), 2, "good", "none: dm3 names are not looked up in ENS"),
+        ((), 2, "good", "no endpoints: dm3 names are not looked up in ENS"),
         ((ONE, TWO), 2, "good", "rpc.example, other.example: 2 must agree"),
         ((ONE,), 2, "bad", "2 must agree (EnsQuorum), so nothing is found out in ENS"),
         ((ONE, TWO), 1, "warning", "what one of them says is believed"),
@@ -595,9 +595,17 @@ def test_endpoints_of_a_chain_must_be_as_many_as_must_agree(
     urls: tuple[str, ...], quorum: int, status: str, found: str
 ) -> None:
     held = Held("id", {"endpoints": list(urls)} if urls else {})
-    check = setup_checks.judge_chain_endpoints(AWS, held, quorum=quorum)
+    parameters = {"Dm3Registries": "pinned,ens", "IpfsGateways": ""}
+    check = setup_checks.judge_names(AWS, held, quorum=quorum, parameters=parameters)
     assert (str(check.status), found in str(check.found)) == (status, True)
+    assert "; looked up in this order: pinned, ens; gateways of IPFS: none" in check.found
     assert "s3cr3t" not in str(check)
+
+
+def test_endpoints_that_are_enough_are_not_called_alive() -> None:
+    held = Held("id", {"endpoints": ["https://rpc.example/KEY", "https://other.example/KEY"]})
+    check = setup_checks.judge_names(AWS, held, quorum=2, parameters={})
+    assert check.found.endswith("2 must agree; not used here: `postroom dm3 chain check --stack-name prod` uses them")
 
 
 YOUNG = Stack(

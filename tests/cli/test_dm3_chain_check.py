@@ -82,7 +82,9 @@ def test_endpoints_that_follow_the_chain_and_agree_are_good(check: Check) -> Non
     assert each[0][1].endswith(" s old; it takes batches; the universal resolver is there")
     assert agreement == ("good", "2 of 2 say the same; 2 must (EnsQuorum)")
     lines = check(CheckedNode(), CheckedNode(), options=()).stdout.splitlines()
-    assert [line.partition(":")[0] for line in lines] == ["✓ 127.0.0.1", "✓ 127.0.0.1", f"✓ agreement on {NAME}"]
+    assert [line.partition(":")[0] for line in lines] == [
+        "✓ 127.0.0.1 (endpoint 1)", "✓ 127.0.0.1 (endpoint 2)", f"✓ agreement on {NAME}",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -97,18 +99,23 @@ def test_endpoints_that_follow_the_chain_and_agree_are_good(check: Check) -> Non
         (fails, "it answered with status 429"),
     ],
 )
-def test_what_is_wrong_with_an_endpoint_is_said(check: Check, broken: Answer, why: str) -> None:
+def test_what_is_wrong_with_an_endpoint_is_said_and_which_command_helps(
+    check: Check, storage_stack: StorageStack, broken: Answer, why: str
+) -> None:
     result = check(CheckedNode(), broken, CheckedNode())
     first, second, _, _ = found(result)
     assert (result.exit_code, first[0], second[0]) == (1, "good", "bad")
     assert re.search(why, second[1])
+    options = " ".join(storage_stack.options)
+    hint = json.loads(result.stdout)["checks"][1]["next"]
+    assert hint.startswith(f"`postroom dm3 chain put FILE {options} --deployment only` stores others")
 
 
 def test_one_that_says_something_else_than_the_quorum_is_a_warning(check: Check) -> None:
     result = check(CheckedNode(), CheckedNode("data:,lie"), CheckedNode())
     assert result.exit_code == 0
     assert found(result)[-1] == (
-        "warning", "2 of 3 say the same; 2 must (EnsQuorum); something else is said by 127.0.0.1",
+        "warning", "2 of 3 say the same; 2 must (EnsQuorum); something else is said by 127.0.0.1 (endpoint 2)",
     )  # fmt: skip
 
 
@@ -117,6 +124,14 @@ def test_fewer_than_the_quorum_that_agree_are_bad(check: Check) -> None:
     assert result.exit_code == 1
     assert found(result)[-1][1] == "1 of 2 say the same; 2 must (EnsQuorum), so nothing is found out in ENS"
     assert found(check(fails))[-1][1].startswith("0 of 1 say the same; ")
+
+
+def test_a_name_without_a_dot_is_refused_because_it_is_not_looked_up_in_ens(
+    postroom: Postroom, storage_stack: StorageStack
+) -> None:
+    result = postroom("dm3", "chain", "check", "--name", "nodot", *storage_stack.options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "names without a dot are not looked up in ENS" in result.stderr
 
 
 def test_without_endpoints_ens_is_not_used(check: Check) -> None:

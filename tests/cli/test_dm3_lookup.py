@@ -371,6 +371,8 @@ def test_without_a_gateway_a_document_in_ipfs_is_not_called_wrong(
         (("--endpoint", "https://x.example/", "--endpoint", "https://X.example"), "an endpoint is given twice"),
         (("--quorum", "0"), "--quorum"),
         (("--ipfs-gateway", "ftp://x"), "--ipfs-gateway: 'ftp://x' is not of the form https://host"),
+        (("--ipfs-gateway", "https://127.0.0.1"), "with a host name such as gateway.example (not an address)"),
+        (("--ipfs-gateway", ""), "--ipfs-gateway is empty"),
         (("--pinned", "missing.json"), "missing.json: No such file"),
     ],
 )

@@ -174,6 +174,8 @@ def choose_ipfs_gateways(named: list[str] | None, network: Network) -> tuple[str
     """The gateways of IPFS that an option names, or else those of the local stack. Raises UsageFault."""
     from postroom.names.uris import read_gateways
 
+    if named and not all(url.strip() for url in named):
+        raise UsageFault("--ipfs-gateway is empty: name a gateway, or leave the option out")
     try:
         return read_gateways(",".join(named or ())) or network.ipfs_gateways
     except SettingsError as error:

@@ -60,5 +60,8 @@ def read_gateways(text: str) -> tuple[str, ...]:
         raise SettingsError(f"there are {len(urls)} gateways; at most {MAX_GATEWAYS} are used")
     for url in urls:
         if not _GATEWAY.fullmatch(url):
-            raise SettingsError(f"{url[:80]!r} is not of the form https://host or https://host/path")
+            raise SettingsError(
+                f"{url[:80]!r} is not of the form https://host or https://host/path, with a host name such as "
+                "gateway.example (not an address), and without a port"
+            )
     return urls

@@ -87,10 +87,10 @@ class _Look:
         domains = ask(self._place, "dynamodb:Scan", self._domain_names)
         yield from self._hosts(domains)
         yield from self._domains(domains)
-        yield from self._keys()
-        yield from self._dcp()
         # The age of a stack that cannot be read is unknown; younger stacks are allowed more.
         known = Stack("", self._now, self._now, {}) if isinstance(stack, Unseen) else stack
+        yield from self._secrets(known)
+        yield from self._dcp()
         yield from self._functions(known)
         yield from self._jobs(known)
         yield from self._alarms(known)
@@ -182,19 +182,17 @@ class _Look:
             return None
         return {domain: setup_checks.read_stored(entry) for domain, entry in held.value.items()}
 
-    def _keys(self) -> Iterator[DoctorCheck]:
-        place = self._place
+    def _secrets(self, stack: Stack) -> Iterator[DoctorCheck]:
+        place, quorum = self._place, int(self._opened.outputs.get("EnsQuorum", "2"))
         judges: dict[str, tuple[str, Callable[[Held], DoctorCheck]]] = {
             "signing keys": ("SigningKeysSecret", partial(setup_checks.judge_signing_keys, place)),
             "delivery service keys": ("DeliveryServiceKeysSecret", self._judge_delivery_keys),
             "token keys": ("TokenKeysSecret", partial(setup_checks.judge_token_keys, place, now=self._now)),
             "webhook keys": ("WebhookKeysSecret", setup_checks.judge_webhook_keys),
             "DCP identities": ("DcpIdentitiesSecret", partial(setup_checks.judge_dcp_identities, now=self._now)),
-            "chain endpoints": (
+            "names": (
                 "ChainEndpointsSecret",
-                partial(
-                    setup_checks.judge_chain_endpoints, place, quorum=int(self._opened.outputs.get("EnsQuorum", "2"))
-                ),
+                partial(setup_checks.judge_names, place, quorum=quorum, parameters=stack.parameters),
             ),
         }
         for name, (output, judge) in judges.items():

@@ -330,22 +330,32 @@ def judge_dcp_identities(held: Held, *, now: float) -> DoctorCheck:
     return good(name, f"{len(held.value)}: the newest opens sessions of DCP")
 
 
-def judge_chain_endpoints(place: NamedDeployment, held: Held, *, quorum: int) -> DoctorCheck:
-    """The check `chain endpoints`. `quorum`: how many endpoints must agree."""
-    name = "chain endpoints"
+def judge_names(place: NamedDeployment, held: Held, *, quorum: int, parameters: Mapping[str, str]) -> DoctorCheck:
+    """The check `names`. `quorum`: how many endpoints must agree; `parameters`: of the stack, if they are known."""
+    name, settings = "names", _settings_of_names(parameters)
     try:
         urls = read_chain_endpoints(held.value)
     except SettingsError:
         return _unreadable(name, held)
     if not urls:
-        return good(name, "none: dm3 names are not looked up in ENS")
+        return good(name, f"no endpoints: dm3 names are not looked up in ENS{settings}")
     hosts = ", ".join(read_endpoint_url(url).host for url in urls)
     todo = f"`postroom dm3 chain put FILE {place.option}` stores more of them, of different providers"
     if len(urls) < quorum:
-        return bad(name, None, f"{hosts}: {quorum} must agree (EnsQuorum), so nothing is found out in ENS", todo)
+        said = f"{hosts}: {quorum} must agree (EnsQuorum), so nothing is found out in ENS"
+        return bad(name, None, f"{said}{settings}", todo)
     if quorum == 1:
-        return warning(name, f"{hosts}: what one of them says is believed (EnsQuorum is 1)", f"{todo}; raise EnsQuorum")
-    return good(name, f"{hosts}: {quorum} must agree")
+        said = f"{hosts}: what one of them says is believed (EnsQuorum is 1)"
+        return warning(name, f"{said}{settings}", f"{todo}; raise EnsQuorum")
+    unused = f"`postroom dm3 chain check {place.option}` uses them"
+    return good(name, f"{hosts}: {quorum} must agree{settings}; not used here: {unused}")
+
+
+def _settings_of_names(parameters: Mapping[str, str]) -> str:
+    if "Dm3Registries" not in parameters:
+        return ""
+    order, gateways = parameters["Dm3Registries"].replace(",", ", "), parameters.get("IpfsGateways") or "none"
+    return f"; looked up in this order: {order}; gateways of IPFS: {gateways}"
 
 
 def judge_dcp_table(place: NamedDeployment, table: str, removal: str) -> DoctorCheck:

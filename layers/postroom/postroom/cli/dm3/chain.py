@@ -80,9 +80,12 @@ def check(
     """
     from postroom.doctor import overall
 
+    if "." not in name:
+        raise UsageFault(f"--name {name}: names without a dot are not looked up in ENS")
     opened = deployment.open()
     urls = opened.storage.chain_endpoints.get()
-    checks = shown(_checks(urls, name, read_outputs(opened.outputs), deployment.ca_file(opened)), quietly=as_json)
+    options, ca_file = deployment.as_shell(opened.name), deployment.ca_file(opened)
+    checks = shown(_checks(urls, name, read_outputs(opened.outputs), options, ca_file), quietly=as_json)
     status = overall(checks)
     if as_json:
         print_json({"status": str(status), "checks": [each.as_json() for each in checks]})
@@ -90,7 +93,7 @@ def check(
 
 
 def _checks(
-    urls: tuple[str, ...], name: str, settings: "OutputSettings", ca_file: str | None
+    urls: tuple[str, ...], name: str, settings: "OutputSettings", options: str, ca_file: str | None
 ) -> "Iterator[DoctorCheck]":
     from postroom.cli.dm3.endpoint_checks import examine, judge_agreement, judge_endpoint
     from postroom.doctor.checks import good
@@ -104,8 +107,8 @@ def _checks(
         endpoints = open_endpoints(urls, settings.ens_quorum, chain, ca_file, undo)
         for finding in examine(endpoints, resolver, name, seconds=LOOK_UP_SECONDS, clock=time.time):
             findings.append(finding)
-            yield judge_endpoint(finding, chain, resolver)
-    yield judge_agreement(findings, name, settings.ens_quorum)
+            yield judge_endpoint(finding, chain, resolver, options)
+    yield judge_agreement(findings, name, settings.ens_quorum, options)
 
 
 def _print(urls: tuple[str, ...], as_json: bool) -> None:
