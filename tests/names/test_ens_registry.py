@@ -1,14 +1,13 @@
 """The registry in ENS: how often endpoints are asked, how long texts may be kept, and what is no text."""
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 from tests.fakes.clock import FakeClock
 from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
-from tests.names.ens.nodes import NOW, TextNode, ens_of, off_chain_answers, reverted
+from tests.names.ens.nodes import NOW, EchoGateways, TextNode, ens_of, off_chain_answers, reverted
 
 from postroom.core.errors import NotNowError
 from postroom.core.leaky_bucket import LeakyBucket
@@ -18,7 +17,6 @@ from postroom.net.https import HttpsResponse
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 NAME = "alice.eth"
-GATEWAY = "https://gateway.example/"
 TTLS = {"default.eth": 0, "brief.eth": 5, "usual.eth": 600, "long.eth": 86_400}
 TEXTS = {name: {PROFILE_KEY: f"data:{name}"} for name in (NAME, *TTLS)} | {"taken-back.eth": {PROFILE_KEY: ""}}
 
@@ -66,26 +64,23 @@ def test_a_text_is_found_with_its_block_and_how_many_agreed(setting: EnsSetting)
     assert (text.value, text.evidence) == (f"data:{NAME}", {"registry": "ens", "block": 16, "agreed": 2})
 
 
-@dataclass
-class SlowGateway:
-    """A gateway that gives back what it was asked; meanwhile the chain has a new block."""
+class SlowGateways(EchoGateways):
+    """Gateways until whose answer the chain has a new block."""
 
-    nodes: list[TextNode]
-
-    def get(self, url: str, accept: str, seconds: float) -> HttpsResponse:
-        raise AssertionError(f"no GET of {url} as {accept} within {seconds} s: it has no {{data}}")
+    def __init__(self, nodes: list[TextNode]) -> None:
+        super().__init__()
+        self._nodes = nodes
 
     def post(self, url: str, body: bytes, content_type: str, *, seconds: float) -> HttpsResponse:
-        assert (url, content_type, seconds > 0) == (GATEWAY, "application/json", True)
-        for node in self.nodes:
+        for node in self._nodes:
             node.block += 1
-        return HttpsResponse(200, {}, json.dumps({"data": json.loads(body)["data"]}).encode())
+        return super().post(url, body, content_type, seconds=seconds)
 
 
 def test_the_block_of_a_text_off_chain_is_the_last_one_that_was_agreed_on(setting: EnsSetting) -> None:
     for node in setting.nodes:
-        node.outcomes |= off_chain_answers(NAME, PROFILE_KEY, "data:off chain", GATEWAY)
-    chain = replace(ens_of(setting.undo, setting.servers), gateways=SlowGateway(setting.nodes))
+        node.outcomes |= off_chain_answers(NAME, PROFILE_KEY, "data:off chain", "https://gateway.example/")
+    chain = replace(ens_of(setting.undo, setting.servers), gateways=SlowGateways(setting.nodes))
     text = EnsRegistry(lambda: chain, LeakyBucket(1, 1, setting.clock), setting.clock).text(NAME, PROFILE_KEY)
     assert (text.value, text.evidence["block"]) == ("data:off chain", 17)
 

@@ -18,7 +18,7 @@ from postroom.names.ens.ens import Ens
 from postroom.names.ens.lookup import Contracts
 from postroom.names.ens.rpc import MAX_ANSWER_BYTES
 from postroom.net.endpoint_client import EndpointClient
-from postroom.net.https import HttpsClient
+from postroom.net.https import HttpsClient, HttpsResponse
 
 NOW: Final = 1_800_000_000
 PATIENCE_SECONDS: Final = 60.0
@@ -63,6 +63,21 @@ def off_chain_answers(name: str, key: str, text: str, url: str) -> dict[str, dic
     )
     answered = write_hex(lookup.callback_call(lookup.data).data)
     return {call: reverted(write_hex(reverts)), answered: result}
+
+
+class EchoGateways:
+    """Gateways that give back what they were asked. `urls`: of the requests."""
+
+    def __init__(self) -> None:
+        self.urls: list[str] = []
+
+    def get(self, url: str, accept: str, seconds: float) -> HttpsResponse:
+        raise AssertionError(f"no GET of {url} as {accept} within {seconds} s: it has no {{data}}")
+
+    def post(self, url: str, body: bytes, content_type: str, *, seconds: float) -> HttpsResponse:
+        assert (content_type, seconds > 0) == ("application/json", True)
+        self.urls.append(url)
+        return HttpsResponse(200, {}, json.dumps({"data": json.loads(body)["data"]}).encode())
 
 
 def _returned(data: bytes) -> dict[str, Any]:
