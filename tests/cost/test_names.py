@@ -80,7 +80,9 @@ def test_a_text_takes_what_was_counted_and_nothing_while_it_is_kept(undo: ExitSt
 
 def test_a_rule_about_accounts_takes_what_was_counted(undo: ExitStack) -> None:
     asked, clock = Asked(undo, AccountNode(nonce=1, balance=10, token=5)), FakeClock(NOW)
-    accounts = SenderAccounts(lambda: asked.ens, LeakyBucket(1, 9, clock), clock)
+    rate = LeakyBucket(1, 9, clock)
+    addresses = EnsRegistry(lambda: asked.ens, rate, clock)
+    accounts = SenderAccounts(addresses, lambda: asked.ens, rate, clock)
     assert accounts.reach(ALICE, AccountDemands(balance=1))
     assert asked.counted() == RULES
     assert accounts.reach(ALICE, AccountDemands(balance=1))

@@ -11,8 +11,10 @@ from tests.functions.newcomers import API_KEY, CAROL, DAN, Newcomers
 from tests.functions.newcomers import newcomers as newcomers
 from tests.functions.samples import BOB, MADE_AT, profile_uri, sqs, user_keys
 from tests.names.ens.nodes import PATIENCE_SECONDS, TextNode
+from tests.names.ens.vectors import RESOLVER
 
 from postroom.local.zones import Mode
+from postroom.names.ens.calls import address_call
 from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.storage.directory.domains import Dm3Mailbox
@@ -94,6 +96,33 @@ def test_a_name_that_is_too_slow_for_a_request_is_found_by_the_next_try(newcomer
         server.answer = lambda _: (500, {}, b"")
     running.end()
     assert newcomers.submit(CAROL) == "accepted"
+
+
+def test_an_account_that_is_too_slow_for_a_request_is_found_by_the_next_try(newcomers: Newcomers) -> None:
+    running, has_no_address = newcomers.running, Event()
+    rules = ProfileExtension(rules=FilterRules(min_nonce=1))
+    running.deployed.storage.operators.put_dm3_mailbox(Dm3Mailbox(BOB, rules))
+    of_address = address_call(RESOLVER, CAROL).data.hex().encode()
+
+    def answer_slowly(node: TextNode) -> Callable[[bytes], bytes]:
+        def answer(body: bytes) -> bytes:
+            assert of_address not in body or has_no_address.wait(PATIENCE_SECONDS)
+            return node(body)
+
+        return answer
+
+    for server, node in zip(newcomers.servers, newcomers.nodes, strict=True):
+        server.answer = answer_slowly(node)
+    profile = json.dumps({"name": CAROL, "key": PROFILE_KEY})
+    assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, profile)) == {"batchItemFailures": []}
+    running.settings["DM3_LOOKUP_SECONDS"] = "0.2"
+    assert newcomers.submit(CAROL) == "FilterRuleUnchecked"
+    [body] = running.deployed.bodies("NamesQueue")
+    has_no_address.set()
+    assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, body)) == {"batchItemFailures": []}
+    has_no_address.clear()
+    running.end()
+    assert newcomers.submit(CAROL) == "SenderNotWanted"
 
 
 def test_no_key_of_a_provider_is_shown(newcomers: Newcomers, capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,7 +103,7 @@ def test_that_of_a_text_that_another_instance_has_looked_up_is_the_same(
     ens: Registry, clock: FakeClock, scheme: str, deployed: Deployed
 ) -> None:
     texts, queue = NameTexts(new_clients().dynamodb, deployed.tables["LimitsTable"]), FakeQueue()
-    SlowNames(texts=texts, queue=queue, rate=LeakyBucket(1, 1, clock), clock=clock).request(NAME)
-    NameLookUps(registry=ens, texts=texts, clock=clock).look_up(queue.bodies)
+    SlowNames(texts=texts, queue=queue, rate=LeakyBucket(1, 1, clock), clock=clock).request(NAME, PROFILE_KEY)
+    NameLookUps(registry=ens, addresses=ens, texts=texts, clock=clock).look_up(queue.bodies)
     shared = SharedRegistry(MemoryRegistry(), SharedTexts(texts, clock).find)
     check(found(shared, clock).evidence, ens_evidence(scheme))

@@ -12,7 +12,7 @@ from tests.fakes.outbound import FakeQueue
 from postroom.core.errors import NotNowError
 from postroom.core.leaky_bucket import LeakyBucket
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.names.registry import PROFILE_KEY, RegistryText
+from postroom.names.registry import ADDRESS_KEY, PROFILE_KEY, RegistryText
 from postroom.pipeline.slow_names import REQUESTS_AT_ONCE, REQUESTS_PER_SECOND, NameLookUps, SlowNames
 from postroom.storage.limits.name_texts import LOOK_UP_AGAIN_SECONDS, NameTexts
 
@@ -25,7 +25,7 @@ class Instances:
     def __init__(self, deployed: Deployed) -> None:
         self.clock = FakeClock(1_800_000_000)
         self.queue = FakeQueue()
-        self.registry = FakeRegistry()
+        self.registry, self.addresses = FakeRegistry(), FakeRegistry()
         self.table = deployed.tables["LimitsTable"]
         self.texts = NameTexts(new_clients().dynamodb, self.table)
 
@@ -34,7 +34,8 @@ class Instances:
         return SlowNames(texts=self.texts, queue=self.queue, rate=rate, clock=self.clock)
 
     def look_up(self, *more: str) -> None:
-        NameLookUps(registry=self.registry, texts=self.texts, clock=self.clock).look_up([*more, *self.queue.bodies])
+        look_ups = NameLookUps(registry=self.registry, addresses=self.addresses, texts=self.texts, clock=self.clock)
+        look_ups.look_up([*more, *self.queue.bodies])
 
 
 @pytest.fixture
@@ -44,26 +45,26 @@ def instances(deployed: Deployed) -> Instances:
 
 def test_a_name_is_in_the_queue_once_however_many_instances_want_it(instances: Instances) -> None:
     for _ in range(3):
-        instances.new().request(NAME)
+        instances.new().request(NAME, PROFILE_KEY)
     assert [json.loads(body) for body in instances.queue.bodies] == [{"name": NAME, "key": PROFILE_KEY}]
     instances.clock.now += LOOK_UP_AGAIN_SECONDS
-    instances.new().request(NAME)
+    instances.new().request(NAME, PROFILE_KEY)
     assert len(instances.queue.bodies) == 2
 
 
 def test_an_instance_requests_few_names_however_many_strangers_make_up(instances: Instances) -> None:
     one = instances.new()
     for number in range(100):
-        one.request(f"name{number}.eth")
+        one.request(f"name{number}.eth", PROFILE_KEY)
     assert len(instances.queue.bodies) == REQUESTS_AT_ONCE
     instances.clock.now += 1 / REQUESTS_PER_SECOND
-    one.request(NAME)
+    one.request(NAME, PROFILE_KEY)
     assert len(instances.queue.bodies) == REQUESTS_AT_ONCE + 1
 
 
 def test_what_was_found_is_kept_for_its_time(instances: Instances) -> None:
     instances.registry.put(NAME, PROFILE_KEY, "data:,hello")
-    instances.new().request(NAME)
+    instances.new().request(NAME, PROFILE_KEY)
     instances.look_up()
     found = instances.registry.text(NAME, PROFILE_KEY)
     kept = instances.texts.find(NAME, PROFILE_KEY, instances.clock.now)
@@ -73,8 +74,18 @@ def test_what_was_found_is_kept_for_its_time(instances: Instances) -> None:
     )  # fmt: skip
 
 
+def test_an_address_is_looked_up_in_ens_alone_and_kept_beside_the_profile(instances: Instances) -> None:
+    instances.registry.put(NAME, PROFILE_KEY, "data:,hello")
+    instances.addresses.put(NAME, ADDRESS_KEY, "0x01")
+    for key in (PROFILE_KEY, ADDRESS_KEY):
+        instances.new().request(NAME, key)
+    instances.look_up()
+    kept = [instances.texts.find(NAME, key, instances.clock.now) for key in (PROFILE_KEY, ADDRESS_KEY)]
+    assert [each and each.value for each in kept] == ["data:,hello", "0x01"]
+
+
 def test_an_absence_is_kept(instances: Instances) -> None:
-    instances.new().request(NAME)
+    instances.new().request(NAME, PROFILE_KEY)
     instances.look_up()
     kept = instances.texts.find(NAME, PROFILE_KEY, instances.clock.now)
     assert kept is not None
@@ -94,7 +105,7 @@ def test_what_could_not_be_found_out_is_not_kept_and_harms_no_other_name(instanc
     instances.registry.put(NAME, PROFILE_KEY, "data:,hello")
     slow = instances.new()
     for name in ("away.eth", "broken.eth", NAME):
-        slow.request(name)
+        slow.request(name, PROFILE_KEY)
     instances.look_up("rubbish", "{}")
     now = instances.clock.now
     kept = [instances.texts.find(name, PROFILE_KEY, now) for name in ("away.eth", "broken.eth", NAME)]
@@ -106,5 +117,5 @@ def test_if_the_table_is_unavailable_nothing_is_requested_and_nothing_fails(inst
     with Stubber(clients.dynamodb) as stub:
         stub.add_client_error("put_item", "ThrottlingException", http_status_code=400)
         instances.texts = NameTexts(clients.dynamodb, instances.table)
-        instances.new().request(NAME)
+        instances.new().request(NAME, PROFILE_KEY)
     assert instances.queue.bodies == []

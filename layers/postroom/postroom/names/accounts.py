@@ -4,10 +4,12 @@ from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from postroom.core.errors import NotNowError
+from postroom.core.errors import NotNowError, TooSlowError
 from postroom.core.expiring_cache import Cache, CacheEntry
+from postroom.crypto.encodings import read_hex
 from postroom.names.ens.accounts import AccountDemands
 from postroom.names.ens_registry import LookUpRate
+from postroom.names.registry import ADDRESS_KEY, Registry
 from postroom.protocols.dm3.reasons import FILTER_RULE_UNCHECKED
 
 if TYPE_CHECKING:
@@ -24,11 +26,14 @@ MISSED_SECONDS: Final = 30
 class SenderAccounts:
     """Finds out whether senders' accounts reach what is demanded. Safe to share.
 
-    The account of a name is the address that it has in ENS. `ens` returns what the chain is asked by; None: no
-    endpoints are set. `rate`: of look-ups; `clock`: epoch seconds.
+    The account of a name is the address that it has in ENS: `addresses` is the registry there. `ens` returns what the
+    chain is asked by; None: no endpoints are set. `rate`: of look-ups; `clock`: epoch seconds.
     """
 
-    def __init__(self, ens: "Callable[[], Ens | None]", rate: LookUpRate, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, addresses: Registry, ens: "Callable[[], Ens | None]", rate: LookUpRate, clock: Callable[[], float]
+    ) -> None:
+        self._addresses = addresses
         self._ens = ens
         self._rate = rate
         self._clock = clock
@@ -38,7 +43,7 @@ class SenderAccounts:
     def reach(self, name: str, demands: AccountDemands) -> bool:
         """Whether the account of a normalised name reaches all demands; a name without an address reaches none.
 
-        Raises NotNowError(FILTER_RULE_UNCHECKED): it could not be found out.
+        Raises NotNowError(FILTER_RULE_UNCHECKED): it could not be found out; TooSlowError: within the time.
         """
         known = {part: self._known(name, part) for part in demands.parts}
         if False in known.values():
@@ -62,16 +67,19 @@ class SenderAccounts:
         try:
             return self._ask(name, parts)
         except NotNowError as error:
-            raise NotNowError(FILTER_RULE_UNCHECKED, error.detail) from error
+            kind = TooSlowError if isinstance(error, TooSlowError) else NotNowError
+            raise kind(FILTER_RULE_UNCHECKED, error.detail) from error
 
     def _ask(self, name: str, parts: list[AccountDemands]) -> tuple[bool, ...]:
         ens = self._ens()
         if ens is None:
             raise NotNowError(FILTER_RULE_UNCHECKED, "no endpoints of a chain are set here")
+        account = read_hex(self._addresses.text(name, ADDRESS_KEY).value)
+        if account is None:
+            return (False,) * len(parts)
         if not self._rate.take():
-            raise NotNowError(FILTER_RULE_UNCHECKED, "too many names are looked up at the moment")
-        account = ens.address(name).found.value
-        return ens.reach(account, parts) if isinstance(account, bytes) else (False,) * len(parts)
+            raise NotNowError(FILTER_RULE_UNCHECKED, "too many accounts are looked up at the moment")
+        return ens.reach(account, parts)
 
 
 def _seconds(part: AccountDemands, *, reached: bool) -> float:

@@ -1,11 +1,18 @@
-"""The registry of dm3 names in ENS: texts that endpoints of its chain agree on (decision "Registries")."""
+"""The registry of dm3 names in ENS: texts and addresses on which endpoints agree (decision "Registries")."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from postroom.core.errors import NotNowError, TooSlowError
 from postroom.core.loading_cache import LoadingCache
-from postroom.names.registry import ABSENT_SECONDS, MAX_TEXT_SECONDS, MIN_TEXT_SECONDS, RegistryText
+from postroom.crypto.encodings import write_hex
+from postroom.names.registry import (
+    ABSENT_SECONDS,
+    ADDRESS_KEY,
+    MAX_TEXT_SECONDS,
+    MIN_TEXT_SECONDS,
+    RegistryText,
+)
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 if TYPE_CHECKING:
@@ -53,7 +60,7 @@ class _DatedText(NamedTuple):
 
 
 class EnsRegistry:
-    """Finds texts in ENS. Safe to share.
+    """Finds texts in ENS, and as the text of ADDRESS_KEY an address. Safe to share.
 
     `ens` returns what the chain is asked by; None: no endpoints are set, and no name is in this registry. It may raise
     NotNowError. `rate`: of look-ups; `clock`: epoch seconds.
@@ -91,7 +98,7 @@ class EnsRegistry:
         if not self._rate.take():
             raise NotNowError(PROFILE_LOOKUP_FAILED, "too many names are looked up at the moment")
         try:
-            return _DatedText(_read(ens.text(name, key)), at)
+            return _DatedText(_read(ens.address(name) if key == ADDRESS_KEY else ens.text(name, key)), at)
         except NotNowError as error:
             kind = _SlowError if isinstance(error, TooSlowError) else _FailedError
             raise kind(error.reason, error.detail) from error
@@ -99,7 +106,7 @@ class EnsRegistry:
 
 def _read(answer: "EnsAnswer") -> RegistryText:
     found, last = answer.found, answer.agreed[-1]
-    value = found.value if isinstance(found.value, str) else None
+    value = write_hex(found.value) if isinstance(found.value, bytes) else found.value
     seconds = min(max(found.ttl or DEFAULT_SECONDS, MIN_TEXT_SECONDS), MAX_TEXT_SECONDS)
     return RegistryText(
         value,

@@ -18,6 +18,8 @@ from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 PROFILE_KEY: Final = "network.dm3.profile"
 SERVICE_KEY: Final = "network.dm3.deliveryService"
+ADDRESS_KEY: Final = "addr"
+"""The address that a name has on Ethereum (ENSIP-1), as 0x and its digits: in ENS only."""
 FRESH_SECONDS: Final = 2
 """Forged mail must not make us read a registry all the time."""
 PINNED_SECONDS: Final = 30

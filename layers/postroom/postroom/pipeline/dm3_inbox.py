@@ -27,6 +27,7 @@ from postroom.core.reasons import (
 from postroom.http.media_type import check_coding
 from postroom.http.response import MAX_ANSWER_BYTES, HttpResponse
 from postroom.names.profiles import FoundUser
+from postroom.names.registry import ADDRESS_KEY, PROFILE_KEY
 from postroom.net.aws_errors import our_own_fault
 from postroom.net.timebox import TimeBox
 from postroom.outbound.ports import Clock
@@ -279,6 +280,7 @@ class Dm3Inbox:
         try:
             reaches = timebox.call(lambda: self.accounts.reach(sender, rules))
         except TooSlowError as error:
+            self.slow_names.request(sender, ADDRESS_KEY)
             raise NotNowError(FILTER_RULE_UNCHECKED, error.detail) from error
         if not reaches:
             raise TheirError(SENDER_NOT_WANTED, "the sender's account does not have what the receiver's rules demand")
@@ -312,7 +314,7 @@ class Dm3Inbox:
         try:
             return timebox.result(look_up)
         except TooSlowError:
-            self.slow_names.request(name)
+            self.slow_names.request(name, PROFILE_KEY)
             raise
 
 

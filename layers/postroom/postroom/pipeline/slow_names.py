@@ -15,7 +15,7 @@ import orjson
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.leaky_bucket import LeakyBucket
 from postroom.core.typed_members import Members
-from postroom.names.registry import PROFILE_KEY, Registry
+from postroom.names.registry import ADDRESS_KEY, Registry
 from postroom.net.aws_errors import stack_of
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.storage.limits.name_texts import KeptText, NameTexts
@@ -35,25 +35,26 @@ class SlowNames:
     rate: LeakyBucket
     clock: Clock
 
-    def request(self, name: str) -> None:
-        """Have the profile of a normalised name looked up, unless that began a moment ago.
+    def request(self, name: str, key: str) -> None:
+        """Have a text of a normalised name looked up, unless that began a moment ago.
 
         If that is not possible now, the next request that is too slow does it.
         """
         if not self.rate.take():
             return
         try:
-            if self.texts.begin_look_up(name, PROFILE_KEY, self.clock()):
-                self.queue.send(json.dumps({"name": name, "key": PROFILE_KEY}))
+            if self.texts.begin_look_up(name, key, self.clock()):
+                self.queue.send(json.dumps({"name": name, "key": key}))
         except NotNowError as error:
             _log.warning("a name is not looked up for all instances: %s", error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NameLookUps:
-    """Looks up the names of the queue. `registry`: with more time than a request has."""
+    """Looks up the names of the queue. `registry`, `addresses`: with more time than a request has."""
 
     registry: Registry
+    addresses: Registry
     texts: NameTexts
     clock: Clock
 
@@ -77,5 +78,5 @@ class NameLookUps:
 
     def _keep(self, name: str, key: str) -> None:
         now = self.clock()
-        found = self.registry.text(name, key)
+        found = (self.addresses if key == ADDRESS_KEY else self.registry).text(name, key)
         self.texts.keep(name, key, KeptText(found.value, int(now + found.seconds), json.dumps(dict(found.evidence))))

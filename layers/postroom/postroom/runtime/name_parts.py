@@ -124,15 +124,12 @@ class NameParts(DeploymentParts):
         from postroom.names.profiles import Profiles
         from postroom.names.registries import PINNED, Registries
         from postroom.names.registry import MemoryRegistry
-        from postroom.names.shared_registry import SharedRegistry
         from postroom.names.uris import uri_reader
-        from postroom.runtime.adapters import SharedTexts
 
         _ = self._ipfs_gateways  # a wrong setting stops the start
         registry: Registry = MemoryRegistry()
-        if public := self._public_registries(self.chain, self._settings.dm3_lookup_seconds):
-            texts = SharedTexts(self._storage.name_texts, self._system.clock)
-            registry = SharedRegistry(Registries(public), texts.find)
+        if public := self._public_registries(lambda: self._ens_registry, self._settings.dm3_lookup_seconds):
+            registry = self._shared(Registries(public))
         return Profiles(
             registry,
             self._system.clock,
@@ -146,8 +143,28 @@ class NameParts(DeploymentParts):
         from postroom.names.registries import Registries
         from postroom.names.registry import MemoryRegistry
 
-        public = self._public_registries(self._chain(PATIENT_SECONDS), PATIENT_SECONDS)
+        public = self._public_registries(lambda: self.patient_ens, PATIENT_SECONDS)
         return Registries(public) if public else MemoryRegistry()
+
+    @cached_property
+    def patient_ens(self) -> "Registry":
+        """The registry in ENS, with more time than a request has."""
+        return self._registry_in_ens(self._chain(PATIENT_SECONDS))
+
+    @cached_property
+    def _ens_registry(self) -> "Registry":
+        return self._registry_in_ens(self.chain)
+
+    def _registry_in_ens(self, chain: "ChainInUse") -> "Registry":
+        from postroom.names.ens_registry import EnsRegistry
+
+        return EnsRegistry(chain, self._look_up_rate, self._system.clock)
+
+    def _shared(self, registry: "Registry") -> "Registry":
+        from postroom.names.shared_registry import SharedRegistry
+        from postroom.runtime.adapters import SharedTexts
+
+        return SharedRegistry(registry, SharedTexts(self._storage.name_texts, self._system.clock).find)
 
     @cached_property
     def _registry_order(self) -> tuple[str, ...]:
@@ -156,17 +173,12 @@ class NameParts(DeploymentParts):
         with named("DM3_REGISTRIES"):
             return parse_order(self._settings.dm3_registries)
 
-    def _public_registries(self, chain: "ChainInUse", seconds: float) -> "list[Callable[[], Registry]]":
-        """Those that everybody can publish in, in their order. `seconds`: for a look-up in one of them."""
-        from postroom.names.ens_registry import EnsRegistry
+    def _public_registries(self, ens: "Callable[[], Registry]", seconds: float) -> "list[Callable[[], Registry]]":
+        """Those that everybody can publish in, in their order. `seconds`: for a look-up in that of DNS."""
         from postroom.names.registries import DNS, ENS, PINNED
 
-        ens = EnsRegistry(chain, self._look_up_rate, self._system.clock)
-        public: dict[str, Callable[[], Registry]] = {
-            # What it imports takes long, and is needed by the first name only that is not pinned.
-            DNS: lambda: self._dns_registry(seconds),
-            ENS: lambda: ens,
-        }
+        # What each of them imports takes long, and is needed by the first name only that is not pinned.
+        public: dict[str, Callable[[], Registry]] = {DNS: lambda: self._dns_registry(seconds), ENS: ens}
         return [public[kind] for kind in self._registry_order if kind != PINNED]
 
     @cached_property
@@ -214,7 +226,8 @@ class NameParts(DeploymentParts):
         """The accounts of senders, on the chain of ENS."""
         from postroom.names.accounts import SenderAccounts
 
-        return SenderAccounts(self.chain, self._look_up_rate, self._system.clock)
+        addresses = self._shared(self._ens_registry)
+        return SenderAccounts(addresses, self.chain, self._look_up_rate, self._system.clock)
 
     @cached_property
     def _look_up_rate(self) -> "LeakyBucket":

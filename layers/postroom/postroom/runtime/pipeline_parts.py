@@ -235,6 +235,7 @@ class PipelineParts(DeploymentParts):
 
         return NameLookUps(
             registry=self._names.patient_registries,
+            addresses=self._names.patient_ens,
             texts=self._storage.name_texts,
             clock=self._system.clock,
         )
