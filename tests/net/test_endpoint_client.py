@@ -5,8 +5,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from gc import collect
 from pathlib import Path
 from threading import Barrier, Event
+from weakref import finalize
 
 import pytest
 import trustme
@@ -74,6 +76,17 @@ def test_requests_at_once_have_connections_of_their_own_and_a_few_are_kept(serve
             ]
             assert endpoint.connections <= before + many
     assert endpoint.connections == many + many - MAX_KEPT
+
+
+def test_kept_connections_are_closed_with_a_client_that_nobody_refers_to(serve: Serve) -> None:
+    ended = Event()
+    endpoint = serve(lambda body: body)
+    client = EndpointClient(f"http://127.0.0.1:{endpoint.port}/", max_response_bytes=LIMIT)
+    finalize(client, ended.set)
+    assert client.post(b"1", PATIENCE) == b"1"
+    del client
+    collect()  # a socket that is not closed is a warning then, and warnings are errors
+    assert ended.is_set()
 
 
 def test_a_kept_connection_that_is_gone_is_replaced(serve: Serve, client_of: ClientOf) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import httpcore
 
 from postroom.net.endpoint_url import FOR_HTTP, is_in_own_network, read_endpoint_url
-from postroom.net.reuse import GONE, is_reusable
+from postroom.net.reuse import GONE, close_with, is_reusable
 from postroom.net.timed import TimedBackend, seconds_left
 
 MAX_AT_ONCE: Final = 32
@@ -33,7 +33,10 @@ class EndpointError(Exception):
 
 
 class EndpointClient:
-    """Posts JSON to one endpoint; safe to share among threads. `ca_file`: instead of the public authorities."""
+    """Posts JSON to one endpoint; safe to share among threads. `ca_file`: instead of the public authorities.
+
+    Connections that nobody uses are closed with it: by `close`, or when nothing refers to it any more.
+    """
 
     def __init__(self, url: str, *, max_response_bytes: int, ca_file: str | None = None) -> None:
         """Raises SettingsError, which does not quote the URL."""
@@ -43,6 +46,7 @@ class EndpointClient:
         self._max_response_bytes = max_response_bytes
         self._tls = ssl.create_default_context(cafile=ca_file) if self._url.scheme == b"https" else None
         self._kept: deque[_Connection] = deque()
+        close_with(self, self._kept)
         self._in_use: set[_Connection] = set()
         self._lock = Lock()
         self._is_closed = False

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from threading import Lock
 from typing import Final
-from weakref import finalize
 
 import httpcore
 
 from postroom.net.failing_addresses import HELD_SECONDS, FailingAddresses
-from postroom.net.reuse import is_reusable
+from postroom.net.reuse import close_all, close_with, is_reusable
 from postroom.net.timed import TimedStream, seconds_left
 
 KEPT_SECONDS: Final = 5.0
@@ -78,7 +77,7 @@ class KeptConnections:
         self._most = most
         self._kept: deque[PinnedConnection] = deque()
         self._lock = Lock()
-        finalize(self, _close, self._kept)
+        close_with(self, self._kept)
 
     def take(
         self, origin: httpcore.Origin, addresses: Collection[IPv4Address | IPv6Address]
@@ -88,7 +87,7 @@ class KeptConnections:
             unusable = [each for each in self._kept if not each.is_reusable]
             for each in unusable:
                 self._kept.remove(each)
-            _close(unusable)
+            close_all(unusable)
             for connection in reversed(self._kept):
                 if connection.leads_to(origin, addresses):
                     self._kept.remove(connection)
@@ -101,11 +100,6 @@ class KeptConnections:
             self._kept.append(connection)
             if len(self._kept) > self._most:
                 self._kept.popleft().close()
-
-
-def _close(connections: Iterable[PinnedConnection]) -> None:
-    for connection in connections:
-        connection.close()
 
 
 class _PinnedBackend(httpcore.NetworkBackend):

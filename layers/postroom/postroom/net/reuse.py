@@ -1,6 +1,8 @@
-"""When a connection of httpcore may be used for another request."""
+"""When a connection of httpcore may be used for another request, and when those that are kept are closed."""
 
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Protocol
+from weakref import finalize
 
 import httpcore
 
@@ -15,3 +17,22 @@ def is_reusable(connection: httpcore.HTTPConnection) -> bool:
     # What follows would be taken for the next answer, before that request is sent. httpcore does not show it.
     http11 = connection._connection
     return isinstance(http11, httpcore.HTTP11Connection) and not http11._h11_state.trailing_data[0]
+
+
+class Closable(Protocol):
+    """What can be closed."""
+
+    def close(self) -> None:
+        """Close it."""
+        ...
+
+
+def close_with(owner: object, kept: Iterable[Closable]) -> None:
+    """Close whatever is kept when nothing refers to its owner any more."""
+    finalize(owner, close_all, kept)
+
+
+def close_all(kept: Iterable[Closable]) -> None:
+    """Close all of these."""
+    for each in kept:
+        each.close()

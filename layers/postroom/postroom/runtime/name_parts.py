@@ -128,7 +128,7 @@ class NameParts(DeploymentParts):
 
         _ = self._ipfs_gateways  # a wrong setting stops the start
         registry: Registry = MemoryRegistry()
-        if public := self._public_registries(lambda: self._ens_registry, self._settings.dm3_lookup_seconds):
+        if public := self._public_registries(self._ens_registry, self._settings.dm3_lookup_seconds):
             registry = self._shared(Registries(public))
         return Profiles(
             registry,
@@ -143,7 +143,7 @@ class NameParts(DeploymentParts):
         from postroom.names.registries import Registries
         from postroom.names.registry import MemoryRegistry
 
-        public = self._public_registries(lambda: self.patient_ens, PATIENT_SECONDS)
+        public = self._public_registries(self.patient_ens, PATIENT_SECONDS)
         return Registries(public) if public else MemoryRegistry()
 
     @cached_property
@@ -173,12 +173,15 @@ class NameParts(DeploymentParts):
         with named("DM3_REGISTRIES"):
             return parse_order(self._settings.dm3_registries)
 
-    def _public_registries(self, ens: "Callable[[], Registry]", seconds: float) -> "list[Callable[[], Registry]]":
+    def _public_registries(self, ens: "Registry", seconds: float) -> "list[Callable[[], Registry]]":
         """Those that everybody can publish in, in their order. `seconds`: for a look-up in that of DNS."""
         from postroom.names.registries import DNS, ENS, PINNED
 
-        # What each of them imports takes long, and is needed by the first name only that is not pinned.
-        public: dict[str, Callable[[], Registry]] = {DNS: lambda: self._dns_registry(seconds), ENS: ens}
+        public: dict[str, Callable[[], Registry]] = {
+            # What it imports takes long, and is needed by the first name only that is not pinned.
+            DNS: lambda: self._dns_registry(seconds),
+            ENS: lambda: ens,
+        }
         return [public[kind] for kind in self._registry_order if kind != PINNED]
 
     @cached_property
