@@ -71,7 +71,8 @@ def test_a_profile_is_found_wherever_it_is_published(
     assert said["text"].startswith(text)
     assert said["evidence"]["uri"]["kind"] == kind
     shown = look_up(name)
-    assert (shown.exit_code, shown.stdout.partition("\n")[0].startswith(f"found in {registry}, for ")) == (0, True)
+    where = {"pinned": "the pinned document", "dns": "DNS", "ens": "ENS"}[registry]
+    assert (shown.exit_code, shown.stdout.partition("\n")[0].startswith(f"found in {where}, for ")) == (0, True)
     assert json.loads(shown.stdout.partition("\n")[2]) == PROFILE
 
 

@@ -17,10 +17,12 @@ from postroom.cli.output import print_json
 from postroom.cli.terminal import print_line
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
+from postroom.names.registries import DNS, ENS, PINNED
 
 if TYPE_CHECKING:
     from postroom.cli.dm3.noted_look_ups import NotedSources, RegistryAnswer
 
+_REGISTRIES: Final = {PINNED: "the pinned document", DNS: "DNS", ENS: "ENS"}
 _EXITS: Final = {
     "found": Exit.GOOD,
     "wrong": Exit.REFUSED,
@@ -108,7 +110,7 @@ def _lines(result: _NameResult, sources: "NotedSources", *, explain: bool) -> It
     if result.error:
         yield f"{result.status}: {why(result.error)}"
     elif last and last.text:
-        yield f"found in {last.kind}, for {last.text.seconds:.0f} s"
+        yield f"found in {_REGISTRIES[last.kind]}, for {last.text.seconds:.0f} s"
         yield from json.dumps(result.profile, indent=2, ensure_ascii=False).split("\n")
     if not explain:
         return
