@@ -1,4 +1,4 @@
-"""When a connection of httpcore may be used for another request, and when those that are kept are closed."""
+"""The reuse of HTTP connections: which ones can take another request, and the closing of those that are kept."""
 
 from collections.abc import Iterable
 from typing import Final, Protocol

@@ -1,4 +1,4 @@
-"""ENS, whose errors say which endpoints and gateways failed, and how: whoever runs a command may see their hosts."""
+"""Look-ups in ENS for commands: their errors say which endpoints and gateways failed, and how."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from postroom.names.ens.ens import Ens, EnsAnswer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExplainedEns(Ens):
-    """Looks texts up."""
+    """Looks names up. Whoever runs a command may see the hosts of endpoints, strangers may not."""
 
     def text(self, name: str, key: str) -> EnsAnswer:
         """As of Ens; the detail of an error names the hosts that failed."""

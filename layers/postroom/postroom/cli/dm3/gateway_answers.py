@@ -1,4 +1,4 @@
-"""What gateways of ENS and IPFS answered to requests, noted while the requests are made."""
+"""Records of what gateways of ENS and IPFS answered, noted while the requests are made."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
