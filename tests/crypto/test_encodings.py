@@ -1,10 +1,10 @@
-"""Hexadecimal digits of bytes."""
+"""Hexadecimal digits of bytes, and numbers in any base."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.crypto.encodings import read_hex, write_hex
+from postroom.crypto.encodings import BASE58, read_digits, read_hex, write_digits, write_hex
 
 
 @given(st.binary(max_size=40))
@@ -18,3 +18,17 @@ def test_what_was_written_is_read_in_upper_and_lower_case(data: bytes) -> None:
 )
 def test_anything_else_is_none(text: object) -> None:
     assert read_hex(text) is None
+
+
+@given(st.integers(0, 58**8 - 1), st.sampled_from([BASE58, "01", "0123456789abcdef"]))
+def test_digits_are_read_as_the_number_that_was_written(number: int, alphabet: str) -> None:
+    text = write_digits(number, alphabet, 48)
+    assert len(text) == 48
+    assert read_digits(text, alphabet, 48) == number
+    assert write_digits(number, "0123456789", 20) == f"{number:020}"
+
+
+@pytest.mark.parametrize(("text", "why"), [("", "this one has 0"), ("123", "this one has 3"), ("10", "no digit")])
+def test_a_text_with_other_digits_is_no_number(text: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        read_digits(text, BASE58, 2)

@@ -11,6 +11,7 @@ from tests.fuzz.entry import LONG, Entry, bit_flipped, fields_of, fuzzed, json_o
 from tests.fuzz.samples import ALICES, BOBS, DM3_BUILDS, NOW_MS, SERVICES, SUBMITTED, compact
 
 from postroom.core.canonical import stringify
+from postroom.core.ens_names import MAX_NAME_BYTES
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reasons import SENDER_NOT_WANTED
@@ -27,7 +28,7 @@ from postroom.protocols.dm3.envelope import (
 from postroom.protocols.dm3.extension import ProfileExtension, check_sender, read_extension, read_size_limit
 from postroom.protocols.dm3.keys import read_user_keys
 from postroom.protocols.dm3.message import Dm3Message, MessageMetadata, read_message
-from postroom.protocols.dm3.names import MAX_NAME_BYTES, normalize
+from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.postmark import (
     Postmark,
     check_certifiable,
@@ -78,7 +79,7 @@ NAMES = (
 )  # fmt: skip
 
 
-@fuzzed("protocols.dm3.names", seeds=NAMES, max_bytes=512)
+@fuzzed("protocols.dm3.names", "core.ens_names", seeds=NAMES, max_bytes=512)
 def dm3_names(data: bytes) -> None:
     """A name, or a refusal, as the library of ENSIP-15 has it; to normalise twice changes nothing."""
     text = text_of(data)

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocols.dm3.known import BUILDS
 
+from postroom.core.ens_names import _PLAIN, MAX_NAME_BYTES
 from postroom.core.errors import TheirError
-from postroom.protocols.dm3.names import _PLAIN, MAX_NAME_BYTES, normalize
+from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.reasons import NAME_INVALID
 
 KNOWN = [answer for build in BUILDS.values() for answer in build["primitives"]["normalizeEnsName"]]

@@ -1,8 +1,12 @@
-"""Encodings of bytes: base64 in its one canonical form, and hexadecimal digits."""
+"""Encodings of bytes: base64 in its one canonical form, hexadecimal digits, and digits of any base."""
 
 from binascii import unhexlify
+from typing import Final
 
 from pybase64 import b64decode, b64encode_as_string
+
+BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+"""The digits of base 58 as Bitcoin and multibase have them ("base58btc")."""
 
 
 def decode_base64(text: str) -> bytes:
@@ -36,3 +40,25 @@ def read_hex(text: object) -> bytes | None:
 def write_hex(data: bytes) -> str:
     """0x and the digits of bytes, in lower case."""
     return f"0x{data.hex()}"
+
+
+def read_digits(text: str, alphabet: str, count: int) -> int:
+    """The number of exactly so many digits, the highest first; `alphabet`: the digits, by value. Raises ValueError."""
+    if len(text) != count:
+        raise ValueError(f"a text has {count} digits in this base; this one has {len(text)}")
+    number = 0
+    for digit in text:
+        value = alphabet.find(digit)
+        if value < 0:
+            raise ValueError(f"{digit!r} is no digit of its base")
+        number = number * len(alphabet) + value
+    return number
+
+
+def write_digits(number: int, alphabet: str, count: int) -> str:
+    """The lowest `count` digits of a number from 0 on, the highest first; `alphabet`: the digits, by value."""
+    text = ""
+    for _ in range(count):
+        number, value = divmod(number, len(alphabet))
+        text = alphabet[value] + text
+    return text

@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple, Self
 
+from postroom.crypto.encodings import BASE58, read_digits, write_digits
+
 RAW: Final = 0x55
 DAG_PB: Final = 0x70
 # Version 0 is a multihash alone: the function (0x12, SHA-256) and the length of its digest. Version 1 says before it
@@ -11,7 +13,6 @@ _PREFIXES_V1: Final = {codec: bytes((1, codec)) + _PREFIX_V0 for codec in (RAW, 
 _CODECS: Final = {prefix: codec for codec, prefix in _PREFIXES_V1.items()}
 _BASE32: Final = "abcdefghijklmnopqrstuvwxyz234567"
 _BASE36: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-_BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 # Version 0 is in base 58 without a sign of its base, and always 46 characters, "Qm" the first.
 _BYTES_V0, _DIGITS_V0 = 34, 46
 _BYTES_V1: Final = 36
@@ -21,7 +22,7 @@ _BASES: Final = {
     "b": (_BASE32, 58, 2),
     "f": (_BASE36[:16], 72, 0),
     "k": (_BASE36, 55, 0),
-    "z": (_BASE58, 48, 0),
+    "z": (BASE58, 48, 0),
 }
 
 
@@ -36,7 +37,7 @@ class Cid(NamedTuple):
     def parse(cls, text: str) -> Self:
         """A CID as text: version 0, or version 1 in base58btc, base32, base36 or base16. Raises ValueError."""
         if text.startswith("Qm"):
-            return cls.from_bytes(_number(text, _BASE58, _DIGITS_V0).to_bytes(_BYTES_V0))
+            return cls.from_bytes(_number(text, BASE58, _DIGITS_V0).to_bytes(_BYTES_V0))
         if text[:1] not in _BASES:
             raise ValueError(
                 "a CID begins with Qm, or with z, b, k or f for its base: base58btc, base32, base36, base16"
@@ -66,26 +67,12 @@ class Cid(NamedTuple):
     def __str__(self) -> str:
         """The text that is most in use: base58btc for version 0, base32 for version 1."""
         if self.version == 0:
-            return _digits(int.from_bytes(_PREFIX_V0 + self.digest), _BASE58, _DIGITS_V0)
+            return write_digits(int.from_bytes(_PREFIX_V0 + self.digest), BASE58, _DIGITS_V0)
         alphabet, digits, rest = _BASES["b"]
-        return "b" + _digits(int.from_bytes(_PREFIXES_V1[self.codec] + self.digest) << rest, alphabet, digits)
+        return "b" + write_digits(int.from_bytes(_PREFIXES_V1[self.codec] + self.digest) << rest, alphabet, digits)
 
 
 def _number(text: str, alphabet: str, digits: int) -> int:
     if len(text) != digits:
         raise ValueError(f"a CID with SHA-256 has {digits} digits in this base; this one has {len(text)}")
-    number = 0
-    for digit in text:
-        value = alphabet.find(digit)
-        if value < 0:
-            raise ValueError(f"the CID holds {digit!r}, which is no digit of its base")
-        number = number * len(alphabet) + value
-    return number
-
-
-def _digits(number: int, alphabet: str, digits: int) -> str:
-    text = ""
-    for _ in range(digits):
-        number, value = divmod(number, len(alphabet))
-        text = alphabet[value] + text
-    return text
+    return read_digits(text, alphabet, digits)

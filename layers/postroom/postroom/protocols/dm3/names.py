@@ -1,44 +1,13 @@
-"""Normalisation of names by ENSIP-15 (decision "Profiles")."""
+"""Normalisation of dm3 names (decision "Profiles")."""
 
-import re
-
+from postroom.core.ens_names import normalized_name
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.reasons import NAME_INVALID
 
-MAX_NAME_BYTES = 255
-"""The longest name in UTF-8, before and after normalisation."""
-
-# Most names are of this form. ENSIP-15 only changes their case (tests/protocols/dm3/test_names.py). Doubtful names,
-# such as labels with hyphens in the third and fourth place, do not match and go to the library.
-_PLAIN = re.compile(r"(?!..--)[a-z0-9-]+(?:\.(?!..--)[a-z0-9-]+)*", re.ASCII)
-
 
 def normalize(name: str) -> str:
-    """The normalised form of a name. Names are the same if this is; normalising twice changes nothing.
-
-    A name without a dot is a name. Raises TheirError(NAME_INVALID): empty, or an empty label; more than
-    `MAX_NAME_BYTES`; characters that are not allowed, are invisible, or mix scripts (ENSIP-15).
-    """
-    _check_length(name)
-    # ASCII only: for other characters, `lower` and ENSIP-15 may differ.
-    if name.isascii() and _PLAIN.fullmatch(plain := name.lower()):
-        return plain
-    # "\n" because the library's own fast path overlooks one at the end.
-    if not name or "\n" in name:
-        raise TheirError(NAME_INVALID, "a name is empty or has a line break in it")
-    # Rare, and its tables add 0.3 s to a cold start: imported only if a name needs them.
-    from ens_normalize import DisallowedSequence, ens_normalize  # type: ignore[import-untyped]
-
+    """The normalised form of a name by ENSIP-15. Raises TheirError(NAME_INVALID): see `normalized_name`."""
     try:
-        normalized = str(ens_normalize(name))
-    except DisallowedSequence as why:
-        # Its general sentence names scripts and kinds, and nothing that the sender wrote.
-        raise TheirError(NAME_INVALID, f"ENSIP-15 refuses a name: {why.general_info}") from None
-    _check_length(normalized)
-    return normalized
-
-
-def _check_length(name: str) -> None:
-    # Characters first, so that a long name takes no time; the library refuses lone surrogates.
-    if len(name) > MAX_NAME_BYTES or len(name.encode(errors="surrogatepass")) > MAX_NAME_BYTES:
-        raise TheirError(NAME_INVALID, f"a name has more than {MAX_NAME_BYTES} bytes")
+        return normalized_name(name)
+    except ValueError as error:
+        raise TheirError(NAME_INVALID, str(error)) from None
