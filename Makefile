@@ -8,6 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV ?= .venv
 SAM_VENV ?= .venv-sam
 REVIEW_VENV ?= .venv-review
+PROTOS_VENV ?= .venv-protos
 BIN := $(VENV)/bin
 
 .PHONY: help
@@ -38,6 +39,13 @@ $(REVIEW_VENV)/.installed: requirements-review.lock
 	@$(REVIEW_VENV)/bin/pip install --no-compile --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-review.lock
 	@touch $@
 
+# So does protoc, which comes with grpcio-tools.
+$(PROTOS_VENV)/.installed: requirements-protos.lock
+	@echo "installing protoc into $(PROTOS_VENV), once; it takes some seconds …"
+	@$(PYTHON) -m venv $(PROTOS_VENV)
+	@$(PROTOS_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-protos.lock
+	@touch $@
+
 .PHONY: install
 install: $(VENV)/.installed ## create the virtual environment, with pinned versions
 
@@ -57,11 +65,11 @@ test: $(VENV)/.installed $(SAM_VENV)/.installed ## run the quick tests, before e
 	@$(BIN)/pytest --tier quick -n 2 --dist loadgroup $(ARGS)
 
 .PHONY: test-all
-test-all: $(VENV)/.installed $(SAM_VENV)/.installed ## run all tests except those of a release, before each merge; ARGS as for test
+test-all: $(VENV)/.installed $(SAM_VENV)/.installed $(PROTOS_VENV)/.installed ## run all tests except those of a release, before each merge; ARGS as for test
 	@$(BIN)/pytest --tier all -n 2 --dist loadgroup $(ARGS)
 
 .PHONY: proof
-proof: $(VENV)/.installed $(SAM_VENV)/.installed ## run every fault, full examples and the soak test, before each release; MINUTES=n runs a part
+proof: $(VENV)/.installed $(SAM_VENV)/.installed $(PROTOS_VENV)/.installed ## run every fault, full examples and the soak test, before each release; MINUTES=n runs a part
 	@$(BIN)/python -m tests.proof $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 
 .PHONY: check
@@ -74,6 +82,15 @@ check: $(VENV)/.installed ## run ruff, mypy --strict and import-linter
 .PHONY: unasync
 unasync: $(VENV)/.installed ## generate the client's sync.py from its aio.py
 	@$(BIN)/python -m tests.client.unasync
+
+.PHONY: protos
+protos: $(PROTOS_VENV)/.installed ## generate the code of Status's payloads from payloads.proto, and the Go program's where Go is
+	@cd layers/postroom && $(abspath $(PROTOS_VENV))/bin/python -m grpc_tools.protoc --proto_path=. \
+		--python_out=$(or $(OUT),.) --pyi_out=$(or $(OUT),.) postroom/protocols/status/proto/payloads.proto
+	@command -v go > /dev/null || { echo "Go was not found; payloads.pb.go stays as it is" >&2; exit 0; }; \
+		cd tests/peers/status && $(abspath $(PROTOS_VENV))/bin/python -m grpc_tools.protoc --proto_path=. \
+		--plugin=protoc-gen-go="$$(go tool -n protoc-gen-go)" --go_out=$(or $(OUT),.) --go_opt=paths=source_relative \
+		payloads/payloads.proto
 
 TEMPLATES := template.yaml glue_jobs/jobs.yaml functions/alarms.yaml functions/inbox/hosts.yaml
 .PHONY: review
@@ -115,15 +132,16 @@ fuzz: $(VENV)/.fuzz ## search for inputs that break a parser; MINUTES=n in all, 
 
 .PHONY: lock
 lock: ## pin the newest versions that fit (needs uv)
-	@uv pip compile $(LOCK) pyproject.toml --extra glue --extra local --extra peers --group dev -o requirements.lock
+	@uv pip compile $(LOCK) pyproject.toml --extra chat --extra glue --extra local --extra peers --group dev -o requirements.lock
 	@uv pip compile $(LOCK) --group layer -c requirements.lock -o layers/postroom/requirements.txt
 	@echo "aws-sam-cli" | uv pip compile $(LOCK) - -o requirements-sam.lock
 	@echo "awslambdaric" | uv pip compile $(LOCK) - -o requirements-rie.lock
 	@printf 'web3==8.0.0\npyunormalize<18\n' | uv pip compile $(LOCK) - -o requirements-web3.lock
 	@echo "checkov" | uv pip compile $(LOCK) - -o requirements-review.lock
+	@echo "grpcio-tools==1.76.0" | uv pip compile $(LOCK) - -o requirements-protos.lock
 	@echo "atheris==3.0.0" | uv pip compile $(LOCK) - -o requirements-fuzz.lock
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 .PHONY: clean
 clean: ## remove everything that make created here
-	@rm -rf $(VENV) $(SAM_VENV) $(REVIEW_VENV) build .aws-sam .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(SAM_VENV) $(REVIEW_VENV) $(PROTOS_VENV) build .aws-sam .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -28,6 +28,7 @@ BASE_ONLY: Final = "The base, beyond the layer"
 HEADINGS: Final = {
     LAYER: "What every Lambda function has beside it, in the layer that `sam build` makes: who deploys hands these on.",
     BASE_ONLY: "What `pip install` of the wheel brings for the command line and the client of mailboxes.",
+    "Extra `chat`": "Pictures of chats, and their terminal client.",
     "Extra `local`": "The stack on one machine.",
     "Extra `glue`": "The jobs on one machine; on AWS, Glue has its own.",
     "Extra `peers`": "Other people's software that ours is held against.",
@@ -43,6 +44,7 @@ LICENCES: Final = {
     "ISC": KEPT,
     "MIT": KEPT,
     "MIT-0": KEPT,
+    "MIT-CMU": KEPT,
     "PSF-2.0": KEPT,
     "Unlicense": KEPT,
     "Zlib": KEPT,
@@ -56,6 +58,7 @@ ONLY_IN: Final = {"GPL-2.0-only WITH Classpath-exception-2.0": "Extra `glue`"}
 """What may stand nowhere else: never in what we hand on."""
 
 WORDS: Final = {
+    "3-Clause BSD License": "BSD-3-Clause",
     "Apache License 2.0": "Apache-2.0",
     "Apache License, Version 2.0": "Apache-2.0",
     "Apache Software License": "Apache-2.0",
@@ -155,7 +158,9 @@ def document() -> str:
         "The licences of all dependencies, for anyone who distributes postroom. postroom itself is under",
         "[Apache-2.0](../../LICENSE), and its wheel contains no other people's code. The dependencies have these",
         "licences at the versions of the lock files, by their own metadata; the notices in a wheel name what is",
-        "compiled into it. Tools for tests and development are not listed, because they are not distributed.",
+        "compiled into it. Tools for tests and development are not listed, because they are not distributed. One of",
+        "them is go-ethereum's library, under LGPL-3.0: only [a program of the tests](../evidence/peers.md) is linked",
+        "with it.",
         "",
         "A test (`tests/test_licences.py`) fails for a licence that is not in the first table, and for a distribution",
         "with unclear metadata, until somebody has read its licence.",

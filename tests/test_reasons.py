@@ -39,7 +39,12 @@ from postroom.protocols.nlweb.reasons import (
     WALLET_UNKNOWN,
     WRONG_SHAPE,
 )
-from postroom.reasons import REASONS, reason_of
+from postroom.protocols.status import reasons as status_reasons
+from postroom.reasons import REASONS as OF_DEPLOYMENTS
+from postroom.reasons import reason_of
+
+OF_CHATS = tuple(value for value in vars(status_reasons).values() if isinstance(value, Reason))
+REASONS = (*OF_DEPLOYMENTS, *OF_CHATS)
 
 ROOT = Path(__file__).parent.parent
 LIBRARY = ROOT / "layers" / "postroom" / "postroom"
@@ -48,7 +53,8 @@ DECLARATIONS = sorted(set(LIBRARY.rglob("reasons.py")) - {INDEX})
 DOCUMENT = ROOT / "docs" / "reference" / "reasons.md"
 HEADINGS = {
     Kind.REFUSAL: "Refusals: rejected in the HTTP response; nothing is stored, no Feedback follows",
-    Kind.DISCARD: "Discards: final; the sender's buffer gets one Feedback, or a synchronous request this answer",
+    Kind.DISCARD: "Discards: final; the sender's buffer gets one Feedback, or a synchronous request this answer; of "
+    "chats, nobody is answered",
     Kind.RETRY: "Retries: could not be found out or done now; the message waits, or the caller comes back",
 }
 NAMES = {
@@ -71,8 +77,8 @@ def page() -> str:
         "a problem document, in `data.reason` of a JSON-RPC error, in `Code` of a Feedback, in logs and metrics. The",
         "status is that of an HTTP response; a discard has one for synchronous requests.",
         "",
-        "Each package declares its reasons in a module `reasons.py`; `postroom.reasons` is the index. Operators find",
-        "all reasons in logs and metrics. Who else sees one:",
+        "Each package declares its reasons in a module `reasons.py`; `postroom.reasons` is the index of those that a",
+        "deployment gives. Operators find these in logs and metrics. Who else sees one:",
         "",
         "- NLWeb senders: in the HTTP response or in a Feedback.",
         "- dm3 callers: in the error object of JSON-RPC, whose `code` stands in the third column, or by HTTP alone.",
@@ -143,7 +149,12 @@ def test_every_reason_is_used() -> None:
 
 
 def test_a_reason_is_found_again_by_its_code() -> None:
-    assert [reason_of(str(reason)) for reason in REASONS] == list(REASONS)
+    assert [reason_of(str(reason)) for reason in OF_DEPLOYMENTS] == list(OF_DEPLOYMENTS)
+
+
+def test_reasons_of_chats_are_for_users_of_the_client_and_in_no_index_of_a_function() -> None:
+    assert {reason.audience for reason in OF_CHATS} == {Audience.CLIENTS}
+    assert not set(OF_CHATS) & set(OF_DEPLOYMENTS)
 
 
 @pytest.mark.parametrize("code", ["", "notJson", "NOT_JSON", "NotJson "])
@@ -180,7 +191,7 @@ def test_every_reason_has_a_sentence_for_people_and_a_section() -> None:
             f"{reason}: {reason.section!r} names no section of a specification, and no decision"
             for reason in REASONS
             if "|" in reason.section
-            or not re.search(r"NLWeb|RFC \d{4}|store protocol|design|dm3|DCP|decisions? \"", reason.section)
+            or not re.search(r"NLWeb|Status|RFC \d{4}|store protocol|design|dm3|DCP|decisions? \"", reason.section)
         ),
     ]
     assert misses == []
@@ -232,6 +243,8 @@ def statuses(reason: Reason) -> set[int]:
     """What the status of a reason may be."""
     if reason in ONLY_OWNERS:
         return {*range(400, 500), 503, 507}
+    if reason in OF_CHATS:
+        return {200}  # it is in no response
     if reason.kind is Kind.RETRY:
         return {503}  # `status_hint` says so; JSON-RPC answers 200
     if reason in ONLY_DCP:

@@ -21,8 +21,8 @@ VERSION = PYPROJECT["project"]["version"]
 INFO = f"postroom-{VERSION}.dist-info"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
-# What the command line needs and Lambda functions do not; httpx is the client's of mailboxes, too.
-OF_THE_COMMAND_LINE = {"anyio", "httpx", "rich", "typer", "websockets"}
+# What the command line needs and Lambda functions do not; httpx is the client's of mailboxes, too, protobuf of chats.
+OF_THE_COMMAND_LINE = {"anyio", "httpx", "protobuf", "rich", "typer", "websockets"}
 
 pytestmark = pytest.mark.xdist_group("wheel")
 
@@ -84,7 +84,7 @@ def test_the_metadata_is_that_of_pyproject(metadata: Message) -> None:
 
 def test_extras_are_named_by_their_use(metadata: Message) -> None:
     assert metadata.get_all("Provides-Extra") == list(EXTRAS)
-    assert set(EXTRAS) == {"local", "glue", "peers"}
+    assert set(EXTRAS) == {"chat", "glue", "local", "peers"}
 
 
 def test_the_layer_is_the_base_without_the_command_lines_packages() -> None:
@@ -149,7 +149,7 @@ def test_the_environment_is_the_wheels_alone(installed: Environment) -> None:
     printed = installed.python(code).stdout.splitlines()
     assert printed[0].startswith(str(installed.bin.parent))
     assert not [path for path in printed if path.startswith((str(ROOT), str(Path(sys.prefix) / "lib")))]
-    for name in ("ministack", "hypercorn", "eth", "pyspark", "pollyweb", "pytest"):
+    for name in ("PIL", "textual", "ministack", "hypercorn", "eth", "pyspark", "pollyweb", "pytest"):
         assert installed.python(f"import {name}").returncode == 1
 
 
@@ -165,16 +165,23 @@ print(json.dumps(missing))
 """
 
 
-def test_every_module_can_be_imported_but_those_of_the_local_stack(installed: Environment) -> None:
+WITH_EXTRAS = (
+    "postroom.cli.chat.terminal_client.",
+    "postroom.cli.demo",
+    "postroom.client.chat.picture_worker",
+    "postroom.demo.",
+    "postroom.local.",
+)
+
+
+def test_every_module_can_be_imported_but_those_with_packages_of_extras(installed: Environment) -> None:
     done = installed.python(IMPORT_ALL)
     assert done.returncode == 0, done.stderr
     missing = json.loads(done.stdout)
     assert {name.partition(".")[0] for name in missing.values()} == {
-        "eth", "hypercorn", "samtranslator", "trustme",
+        "PIL", "eth", "hypercorn", "samtranslator", "textual", "trustme",
     }  # fmt: skip
-    assert not [
-        name for name in missing if not name.startswith(("postroom.local.", "postroom.demo.", "postroom.cli.demo"))
-    ]
+    assert not [name for name in missing if not name.startswith(WITH_EXTRAS)]
 
 
 HELP = """
@@ -267,6 +274,27 @@ def test_commands_that_need_an_extra_name_it(installed: Environment, command: st
     printed = f"`pip install 'postroom[{extras}]'` installs them\n"
     assert (done.returncode, done.stdout, done.stderr.endswith(printed)) == (2, "", True), done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+PREPARE = """
+from base64 import b64decode
+from postroom.client.chat.pictures import prepare_picture
+from postroom.core.errors import SettingsError
+try:
+    picture = prepare_picture(b64decode("R0lGODlhAQABAIAAAP8AAAAAACwAAAAAAQABAAACAkQBADs="))
+    print(picture.type, picture.cleaned.width, picture.cleaned.height)
+except SettingsError as error:
+    print(error)
+"""
+
+
+def test_pictures_of_chats_need_an_extra(installed: Environment, tmp_path: Path) -> None:
+    """The program that decodes them is a file of the wheel, and finds Pillow where Python does."""
+    said = installed.python(PREPARE)
+    assert said.stdout.endswith("`pip install 'postroom[chat]'` installs them\n"), said.stderr
+    for path in files_of(closure(EXTRAS["chat"]) - closure(BASE)):
+        (tmp_path / path.name).symlink_to(path)
+    assert installed.python(PREPARE, PYTHONPATH=str(tmp_path)).stdout == "PNG 1 1\n"
 
 
 # --- how it is made ------------------------------------------------------------------------------------------------

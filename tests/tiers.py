@@ -22,6 +22,7 @@ MARKERS = {
     "stack": "needs the embedded AWS or the local stack, in a process of its own",
     "spark": "starts a Java for Spark",
     "validators": "needs other people's DNS software",
+    "protoc": "needs protoc, in an environment of its own",
     "proof": "runs before a release only",
 }
 _EXAMPLES = 100

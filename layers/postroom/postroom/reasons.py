@@ -1,7 +1,7 @@
-"""The index of all reasons, for look-ups by code and for the docs.
+"""The index of the reasons that a deployment gives, for look-ups by code and for the docs.
 
 Each package declares the reasons of its rules in its own module `reasons.py`. Whoever gives a reason imports it from
-there.
+there. Reasons of chats are given by clients only: they are not looked up by code, and no function loads them.
 """
 
 from collections.abc import Iterator

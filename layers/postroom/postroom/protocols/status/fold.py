@@ -1,0 +1,106 @@
+"""Histories as JSON Lines: wrappers of any carrier, in any order, shown as one (`postroom chat fold`)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from pybase64 import b64decode
+
+from postroom.core.errors import TheirError
+from postroom.core.ijson import parse
+from postroom.core.typed_members import Members
+from postroom.protocols.status.enums import PayloadType
+from postroom.protocols.status.keys import ChatKey, read_chat_key, read_multibase
+from postroom.protocols.status.log import ChatLog
+from postroom.protocols.status.verify import verify
+from postroom.protocols.status.wrapper import MAX_WRAPPER_BYTES
+
+MAX_LINE_BYTES: Final = 2 * MAX_WRAPPER_BYTES
+MAX_TIME_MS: Final = 1 << 53
+"""Times are below it, so that they are exact in any JSON."""
+_MEMBERS: Final = frozenset({"wrapper", "at", "type", "carrier"})
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """A line: a wrapper, when it came (milliseconds since 1970), the type of an untyped one, and its carrier's key."""
+
+    wrapper: bytes
+    at_ms: int
+    type: int | None = None
+    carrier: ChatKey | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardedLine:
+    """A wrapper that no view can show. `number`: its line, from 1 on."""
+
+    number: int
+    error: TheirError
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedHistory:
+    """The log of a history, and what is not in it."""
+
+    log: ChatLog
+    discarded: list[DiscardedLine] = field(default_factory=list)
+
+
+def fold(lines: Iterable[HistoryLine], own: ChatKey) -> FoldedHistory:
+    """Add all lines to the log of the user with this key."""
+    folded = FoldedHistory(ChatLog(own))
+    for number, line in enumerate(lines, 1):
+        try:
+            verified = verify(line.wrapper, own=own, named=line.type, carrier=line.carrier)
+        except TheirError as error:
+            folded.discarded.append(DiscardedLine(number, error))
+        else:
+            folded.log.add(verified, line.at_ms)
+    return folded
+
+
+def read_line(line: bytes) -> HistoryLine:
+    """Read a line: `{"wrapper": base64, "at": ms, "type"?, "carrier"?}`. Raises ValueError that says what is wrong."""
+    try:
+        value = parse(line, max_bytes=MAX_LINE_BYTES)
+    except TheirError as error:
+        raise ValueError(error.detail or error.reason.sentence) from None
+    members = Members(value, "a line")
+    if isinstance(value, dict) and (strange := sorted(value.keys() - _MEMBERS)):
+        raise ValueError(f"a line has no member {strange[0]!r}; it has {', '.join(sorted(_MEMBERS))}")
+    at_ms = members.whole("at")
+    if not 0 <= at_ms < MAX_TIME_MS:
+        raise ValueError("at of a line must be milliseconds since 1970, below 2^53")
+    return HistoryLine(
+        _wrapper(members.text("wrapper")),
+        at_ms,
+        type_named(members.any("type")) if "type" in members else None,
+        key_named(members.text("carrier")) if "carrier" in members else None,
+    )
+
+
+def type_named(name: object) -> PayloadType:
+    """A type of payload by its name, or by its number. Raises ValueError."""
+    if isinstance(name, str) and name.upper() in PayloadType.__members__:
+        return PayloadType[name.upper()]
+    if type(name) is int and name in PayloadType.__members__.values():
+        return PayloadType(name)
+    raise ValueError(f"the type must be one of {', '.join(PayloadType.__members__)}")
+
+
+def key_named(text: str) -> ChatKey:
+    """A chat key as 0x04…, or as people copy it: zQ3sh…. Raises ValueError."""
+    if not text.startswith("z"):
+        key = read_chat_key(text)
+        if key is None:
+            raise ValueError("a chat key is 0x04 and 128 hex digits in lower case, or begins with zQ3sh")
+        return key
+    return read_multibase(text)
+
+
+def _wrapper(text: str) -> bytes:
+    try:
+        return b64decode(text, None, True)
+    except ValueError:
+        raise ValueError("wrapper of a line must be base64") from None

@@ -1,0 +1,1 @@
+"""Code that protoc makes of payloads.proto."""
