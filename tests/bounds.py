@@ -7,7 +7,9 @@ import httpcore
 from tests.aws import function, resources, template
 
 from postroom.api import schemas
+from postroom.client.chat import pictures
 from postroom.core import ijson, loading_cache, settings, side_by_side
+from postroom.core.ens_names import MAX_NAME_BYTES
 from postroom.crypto import ethereum, keystore
 from postroom.crypto import rsa_ed25519 as nlweb_keys
 from postroom.http import (
@@ -52,9 +54,11 @@ from postroom.outbound import backoff, feedback_buffers, feedback_sender, outbox
 from postroom.pipeline import dead_letters, dm3_inbox, look_ups, nlweb_inbox, silent_zones, worker
 from postroom.protocols.dcp import connect, memory_store, messages, receiving, session_names, signed_message
 from postroom.protocols.dm3 import extension, jsonrpc, message, profile
-from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb import envelope, feedback, key_record
 from postroom.protocols.nlweb import names as nlweb_names
+from postroom.protocols.status import chats, checks, clock, fold, membership, wrapper
+from postroom.protocols.status import messages as chat_messages
+from postroom.protocols.status.media import MediaLimits, jpeg
 from postroom.runtime import function_clients, pipeline_parts, socket_events
 from postroom.storage.aws import object_store, queue
 from postroom.storage.directory import notification_targets
@@ -236,8 +240,60 @@ def sections() -> dict[str, list[Bound]]:
         "Notifications": list(_notifications()),
         "Archive storage": list(_storage()),
         "Names of dm3": list(_names()),
+        "Messages of chats": list(_chat_messages()),
         "Caches": list(_caches()),
+        "Chats": list(_chats()),
     }
+
+
+def _chats() -> Iterator[Bound]:
+    media, tests = MediaLimits(), "protocols/status/media"
+    yield Bound(
+        "a picture", _n(media.image_bytes, "bytes"), "anybody may send one", "`MediaTooLarge`",
+        "status-go: 350,000 as it sends", f"{tests}/test_cleaning.py::test_a_picture_may_have_400_000_bytes",
+    )  # fmt: skip
+    yield Bound(
+        "a sound", _n(media.audio_bytes, "bytes"), "the same", "`MediaTooLarge`", "Waku 1: 1 MiB a message",
+        f"{tests}/test_cleaning.py::test_a_sound_may_have_a_mebibyte",
+    )  # fmt: skip
+    yield Bound(
+        "pixels of a picture, as it declares them", _n(media.pixels), "a decoder needs memory for each",
+        "`MediaTooLarge`", "Pillow MAX_IMAGE_PIXELS: 89,478,485",
+        f"{tests}/test_cleaning.py::test_a_picture_may_have_as_many_pixels_as_the_setting_says",
+    )  # fmt: skip
+    yield Bound(
+        "of an animation, over all frames", _n(media.all_pixels), "a viewer composes each frame whole",
+        "`MediaTooLarge`", "none",
+        f"{tests}/test_gif.py::test_the_number_of_frames_and_their_pixels_together_are_limited",
+    )  # fmt: skip
+    yield Bound(
+        "frames of an animation", _n(media.frames), "some bytes each", "`MediaTooLarge`", "none",
+        f"{tests}/test_webp.py::test_the_number_of_frames_and_their_pixels_together_are_limited",
+    )  # fmt: skip
+    yield Bound(
+        "scans of a JPEG", _n(jpeg.MAX_SCANS), "a decoder goes over the whole picture for each, and ten bytes are one",
+        "`MediaTooLarge`", "fuzzers of libjpeg-turbo: 500",
+        f"{tests}/test_jpeg.py::test_the_number_of_scans_is_limited",
+    )  # fmt: skip
+    tests = "client/chat/test_pictures.py"
+    yield Bound(
+        "memory of the process that decodes a picture", _n(pictures.DECODING.memory_bytes, "bytes"),
+        "what is coded in few bytes may need much", "`MediaTooLarge`", "none",
+        f"{tests}::test_a_picture_that_needs_more_memory_than_the_program_has_is_too_large",
+    )  # fmt: skip
+    yield Bound(
+        "time of that process", _n(pictures.DECODING.seconds, "s"), "the same; and a decoder may hang",
+        "killed, `MediaInvalid`", "none",
+        f"{tests}::test_a_program_that_dies_hangs_or_answers_garbage_costs_the_picture",
+    )  # fmt: skip
+    yield Bound(
+        "a picture of the user's, to send", _n(pictures.MAX_FILE_BYTES, "bytes"), "it may come from others",
+        "`MediaTooLarge`", "none", f"{tests}::test_a_file_of_too_many_bytes_is_refused_unread",
+    )  # fmt: skip
+    yield Bound(
+        "its pixels", _n(pictures.MAX_FILE_PIXELS), "a decoder needs memory for each", "`MediaTooLarge`",
+        "phones: 108 million", f"{tests}::test_a_bomb_is_refused",
+    )  # fmt: skip
 
 
 def _inbox() -> Iterator[Bound]:
@@ -359,6 +415,58 @@ def _members() -> Iterator[Bound]:
         "Signature", _n(envelope.MAX_SIGNATURE, "characters"), "decoded before the sender is verified", "`WrongShape`",
         "RSA of 8192 bits",
         "protocols/nlweb/test_envelope.py::test_the_longest_signature_is_that_of_an_rsa_key_of_8192_bits",
+    )  # fmt: skip
+
+
+def _chat_messages() -> Iterator[Bound]:
+    tests = "protocols/status"
+    yield Bound(
+        "a wrapper", _n(wrapper.MAX_WRAPPER_BYTES, "bytes"), "parsed and hashed as a whole; a sound of 1 MiB fits",
+        "`TooLarge`", "Waku 1: 1 MiB a message", f"{tests}/test_wrapper.py::test_a_wrapper_has_at_most_1_100_000_bytes",
+    )  # fmt: skip
+    yield Bound(
+        "a text, a name that is shown, a request to join", _n(checks.MAX_TEXT, "characters"), "shown whole",
+        "`TextInvalid`", "status-go: 4,096", f"{tests}/test_messages.py::test_a_text_has_at_most_4096_code_points",
+    )  # fmt: skip
+    yield Bound(
+        "a profile picture", _n(checks.MAX_PROFILE_PICTURE_BYTES, "bytes"), "everybody may send one",
+        "`MediaTooLarge`", "status-go: 38,400 as it sends",
+        f"{tests}/test_messages.py::test_it_has_at_most_100_000_bytes",
+    )  # fmt: skip
+    yield Bound(
+        "an ENS name in a message", _n(MAX_NAME_BYTES, "bytes"), "normalised by large tables", "`PayloadInvalid`",
+        "RFC 1035 §2.3.4", f"{tests}/test_messages.py::test_an_ens_name_is_empty_or_a_name_with_a_dot",
+    )  # fmt: skip
+    yield Bound(
+        "a channel's name", _n(chats.LONGEST_CHANNEL, "characters"), "a key of what keeps it", "`ChatInvalid`",
+        "names of files in ext4: 255", f"{tests}/test_chats.py::test_what_is_no_channel",
+    )  # fmt: skip
+    yield Bound(
+        "a clock ahead of when the message came", _n(clock.MOST_AHEAD_MS / 1000, "s"),
+        "it would move the chat's clock, and all messages after it", "`ClockAhead`", "6/PAYLOADS: 120 s",
+        f"{tests}/test_clock.py::test_a_clock_may_be_120_seconds_ahead_and_not_more",
+    )  # fmt: skip
+    yield Bound(
+        "a clock", f"below 2^{clock.CLOCK_LIMIT.bit_length() - 1}", "the next one is a number of 64 bits, too",
+        "`ClockInvalid`", "SQLite INTEGER: 8 bytes with a sign",
+        f"{tests}/test_messages.py::test_every_clock_is_above_0_and_below_2_to_the_63",
+    )  # fmt: skip
+    yield Bound(
+        "events in one update of a group", _n(chat_messages.MAX_EVENTS), "a signature is checked for each",
+        "`PayloadInvalid`", "none", f"{tests}/test_messages.py::test_an_update_has_at_most_1000_events",
+    )  # fmt: skip
+    yield Bound(
+        "changes of a group that count", _n(membership.MAX_COUNTED_EVENTS), "the group is made of all of them",
+        "later ones do not count", "none",
+        f"{tests}/test_membership.py::test_of_the_changes_of_a_group_so_many_count",
+    )  # fmt: skip
+    yield Bound(
+        "members of a group", _n(membership.MAX_MEMBERS), "a message is sent to each", "the event does not count",
+        "none", f"{tests}/test_membership.py::test_a_group_has_no_more_members_than_the_bound",
+    )  # fmt: skip
+    yield Bound(
+        "a line of `postroom chat fold`", _n(fold.MAX_LINE_BYTES, "bytes"), "the longest wrapper in base64 fits",
+        "a usage error", "none", "cli/test_chat.py::test_a_line_has_at_most_twice_the_bytes_of_a_wrapper",
     )  # fmt: skip
 
 

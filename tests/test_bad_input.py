@@ -27,11 +27,17 @@ from tests.functions.delivery_service import open_service
 from tests.functions.samples import ROUTES, sqs
 from tests.functions.stack import FunctionsStack, Json, functions_stack
 from tests.protocols.dcp.guarded import WES, Peer
+from tests.protocols.status import bad_rows as bad_chats
+from tests.protocols.status.bad_rows import ChatRow, Effect
+from tests.protocols.status.media import bad_media
+from tests.protocols.status.media.bad_media import MediaRow
+from tests.protocols.status.media.held import held as cleaned_or_refused
 from tests.tiers import examples
 
 from postroom.core.canonical import NotCanonicalError
 from postroom.core.errors import TheirError
 from postroom.core.reason import Audience, Kind, Reason
+from postroom.core.reasons import TOO_LARGE
 from postroom.crypto.ethereum import read_address
 from postroom.local import gateway
 from postroom.local.dns import DnsServer
@@ -48,6 +54,12 @@ from postroom.protocols.dm3.postmark import check_postmark, read_postmark
 from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
 from postroom.protocols.dm3.sealing import open_sealed
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
+from postroom.protocols.status import reasons as status_reasons
+from postroom.protocols.status.chat_view import ChatView
+from postroom.protocols.status.explain import explain
+from postroom.protocols.status.fold import HistoryLine, fold
+from postroom.protocols.status.reasons import CHAT_UNKNOWN, MEDIA_INVALID, MEDIA_TOO_LARGE
+from postroom.protocols.status.view_json import view_as_json
 from postroom.reasons import REASONS, reason_of
 from postroom.storage.directory.domains import Domain
 from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
@@ -55,6 +67,10 @@ from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
 DOCUMENT = Path(__file__).parent.parent / "docs" / "reference" / "bad-input.md"
 ROWS = [*bad.rows(), *bad_dm3_rows.rows()]
 DCP_ROWS = list(bad_dcp_rows.rows())
+MEDIA_ROWS = list(bad_media.rows())
+CUT_BYTES = 4000
+"""Pictures and sounds with fewer are cut at every byte."""
+CHAT_ROWS = list(bad_chats.rows())
 LOOK_UP_FAILED = -32002
 HOST = f"nlweb.{bad.RECEIVER}"
 READS = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "s3:GetObject", "secretsmanager:GetSecretValue"}
@@ -83,9 +99,15 @@ def document() -> str:
         "as below, and a message that begins with the reason's sentence. The code is the reason itself if the text of",
         "DCP has none for it. Other messages are refused with a problem document.",
         "",
+        "What is in a chat is a message of Status in its wrapper, whatever carries it: whoever has the chat reads it,",
+        "not the inbox. The reason is the one that `postroom chat explain` and `postroom chat fold` give.",
+        "",
         "`tests/test_bad_input_tls.py` does the same byte by byte at the TLS server of the local stack: a",
         "Content-Length that is shorter or longer than the body, or not a number; chunks that end early; compressed",
         "bodies; unusual paths.",
+        "",
+        "Pictures and sounds of chats are cleaned where they are sent and where they are shown, not by a function.",
+        f"Those of fewer than {CUT_BYTES:,} bytes are also cut at every byte.",
     ]
     section, rpc = "", False
     for row in (*ROWS, *DCP_ROWS):
@@ -97,6 +119,14 @@ def document() -> str:
         reason = f"`{row.reason}`" if row.reason else ""
         cells = [row.what.replace("|", "&#124;"), row.status, *[row.code] * rpc, reason, row.then]
         lines.append(f"| {' | '.join(map(str, cells))} |")
+    for chat_row in CHAT_ROWS:
+        if chat_row.section != section:
+            section = chat_row.section
+            lines += ["", f"## {section}", "", "| What comes | Reason | Then |", "|---|---|---|"]
+        reason = f"`{chat_row.reason}`" if chat_row.reason else ""
+        lines.append(f"| {chat_row.what} | {reason} | {chat_row.then} |")
+    lines += ["", "## Pictures and sounds of chats", "", "| Picture or sound | Reason | Then |", "|---|---|---|"]
+    lines += [f"| {each.what} | {f'`{each.reason}`' if each.reason else ''} | {each.then} |" for each in MEDIA_ROWS]
     return with_contents("\n".join(lines) + "\n")
 
 
@@ -429,12 +459,77 @@ def check_answer_of_dcp(body: Json, row: DcpRow) -> None:
     assert (body["nonce"] is None) == (row.then is Then.NOTHING)
 
 
+def chats_of(lines: list[HistoryLine]) -> Any:
+    """What is shown of a history, but the clocks of its chats, which everything in a chat moves."""
+    chats: Any = view_as_json(ChatView(fold(lines, bad_chats.OWN).log))["chats"]
+    return [{name: value for name, value in chat.items() if name != "clock"} for chat in chats]
+
+
+@pytest.mark.parametrize("row", CHAT_ROWS, ids=lambda row: f"{row.section}: {row.what}")
+def test_bad_input_of_chats(row: ChatRow) -> None:
+    before = chats_of(list(row.before))
+    for line in row.make():
+        lines = [*row.before, line]
+        folded = fold(lines, bad_chats.OWN)
+        explained = explain(line.wrapper, at_ms=line.at_ms, named=line.type, carrier=line.carrier, own=bad_chats.OWN)
+        json.dumps(explained.as_json())
+        if row.then is Effect.NONE:
+            assert [(each.number, each.error.reason) for each in folded.discarded] == [(len(lines), row.reason)]
+            assert explained.reason is row.reason
+            assert len(folded.log) == len(row.before)
+        elif row.then is Effect.UNSEEN:
+            found = [why for fact, why in ChatView(folded.log).not_shown() if fact.message is not None]
+            assert found == [row.reason]
+            # What one is in is not known of one message alone.
+            assert explained.reason is (None if row.reason is CHAT_UNKNOWN else row.reason)
+        shown = chats_of(lines)
+        if row.then in (Effect.NONE, Effect.UNSEEN, Effect.SAME):
+            assert shown == before
+        else:
+            [chat] = shown
+            check_shown(chat["messages"][0], row.then)
+    assert chats_of([*row.before, *row.make()]) == before or row.then not in (
+        Effect.NONE,
+        Effect.UNSEEN,
+        Effect.SAME,
+    )
+
+
+def check_shown(message: Any, effect: Effect) -> None:
+    """What is accepted all the same is shown with what there is to know about it."""
+    assert message["marks"] == {Effect.LATE: ["late"], Effect.HIGH_S: ["high-s"]}.get(effect, [])
+    if effect is Effect.WITHOUT:
+        assert message["media"]["reason"] in (str(MEDIA_INVALID), str(MEDIA_TOO_LARGE))
+    else:
+        assert message["media"] is None
+
+
+def test_every_reason_of_chats_has_a_row() -> None:
+    declared = {reason for reason in vars(status_reasons).values() if isinstance(reason, Reason)}
+    assert {row.reason for row in CHAT_ROWS if row.reason} == {*declared, TOO_LARGE}
+
+
+@pytest.mark.parametrize("row", MEDIA_ROWS, ids=lambda row: row.what)
+def test_bad_input_of_media(row: MediaRow) -> None:
+    found = cleaned_or_refused(row.data, row.kind)
+    if isinstance(found, TheirError):
+        assert found.reason == row.reason
+    else:
+        assert row.reason is None
+        assert tuple(found.dropped) == row.dropped
+        assert not [secret for secret in bad_media.SECRETS if secret in found.data]
+    if len(row.data) < CUT_BYTES:
+        for end in range(len(row.data)):
+            cleaned_or_refused(row.data[:end], row.kind)
+
+
 def test_the_page_is_generated_from_the_table() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document()
 
 
 def test_no_two_rows_are_the_same() -> None:
-    said = [(row.section, row.what) for row in (*ROWS, *DCP_ROWS)]
+    said = [(row.section, row.what) for row in (*ROWS, *DCP_ROWS, *CHAT_ROWS)]
+    said += [("media", row.what) for row in MEDIA_ROWS]
     assert len(set(said)) == len(said)
 
 

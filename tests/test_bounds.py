@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.bounds import Bound, sections
 from tests.contents import with_contents
 
+from postroom.core.reason import Reason
+from postroom.protocols.status import reasons as status_reasons
 from postroom.reasons import REASONS
 
 TESTS = Path(__file__).parent
@@ -15,7 +17,8 @@ DOCUMENT = TESTS.parent / "docs" / "reference" / "bounds.md"
 SECTIONS = sections()
 ROWS = [(section, row) for section, rows in SECTIONS.items() for row in rows]
 HEAD = ("What", "Limit", "Why", "Beyond it", "Precedent", "Test")
-CODES = {reason.code for reason in REASONS}
+OF_CHATS = [value for value in vars(status_reasons).values() if isinstance(value, Reason)]
+CODES = {reason.code for reason in (*REASONS, *OF_CHATS)}
 
 
 def document() -> str:

@@ -18,6 +18,9 @@ from tests.fuzz import (
     nlweb_texts,
     outside,
     sealed,
+    status_media,
+    status_payloads,
+    status_texts,
 )
 from tests.fuzz.entry import Entry
 
@@ -34,9 +37,12 @@ _MODULES: Final = (
     dns_answers,
     ens_texts,
     ipfs_files,
+    status_media,
     outside,
     inside,
     inboxes,
+    status_texts,
+    status_payloads,
 )
 
 ENTRIES: Final[dict[str, Entry]] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}

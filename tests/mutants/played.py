@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tests.mutants.listed import FOLDER, ROOT, Mutant
 
 LIBRARY = Path("layers", "postroom")
-_ENVIRONMENTS = (".venv", ".venv-sam")
+_ENVIRONMENTS = (".venv", ".venv-sam", ".venv-protos")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _PASSED, _TESTS_FAILED, _INTERRUPTED, _NOTHING_TO_RUN = 0, 1, 2, 5
 """Exit codes of pytest; it is interrupted where a file of tests cannot even be imported."""
