@@ -9,6 +9,7 @@ from typing import Final
 from benchmarks import (
     bench_archive,
     bench_canonical,
+    bench_chats,
     bench_dcp,
     bench_dm3,
     bench_dnssec,
@@ -18,12 +19,14 @@ from benchmarks import (
     bench_ijson,
     bench_jobs,
     bench_key_record,
+    bench_media,
     bench_memory,
     bench_names,
     bench_peers,
     bench_pickup,
     bench_requests,
     bench_start,
+    bench_status,
     bench_throughput,
     bench_verify,
 )
@@ -37,6 +40,8 @@ BENCHMARKS: Final = tuple(
         bench_peers,
         bench_dm3,
         bench_dcp,
+        bench_status,
+        bench_chats,
         bench_flow,
         bench_throughput,
         bench_ijson,
@@ -48,6 +53,7 @@ BENCHMARKS: Final = tuple(
         bench_requests,
         bench_pickup,
         bench_archive,
+        bench_media,
         bench_memory,
         bench_fairness,
         bench_hostile,
@@ -70,11 +76,11 @@ measures these tables on your machine, which takes about an hour; `make bench WR
 Every number is a ratio of two times that were measured side by side in one run. The exceptions: `requests` and `pickup`
 have counts, `fairness` is simulated, and the milliseconds of `start` are calculated from its ratios. The variants of a
 benchmark run in short turns, one after the other, for several rounds. Each round keeps the best turn of each variant,
-and the tables show the median of the rounds. `verify`, `dm3` and `dcp` show the median of seven new processes
-(`peers`, `flow` and `dnssec` of three, `throughput` of two), because such times depend on where code and data are in
-memory. A round of `throughput` has one turn of each variant, and `jobs` has one round. Ratios of such small times still
-differ between machines and Python versions, and by a few hundredths from run to run. ✗ marks a goal that is not
-reached.
+and the tables show the median of the rounds. `verify`, `dm3`, `dcp`, `media` and `status` show the median of seven new
+processes (`peers`, `flow` and `dnssec` of three, `throughput` of two), because such times depend on where code and data
+are in memory. A round of `throughput` has one turn of each variant, and `jobs` has one round. Ratios of such small
+times still differ between machines and Python versions, and by a few hundredths from run to run. ✗ marks a goal that
+is not reached.
 """
 
 

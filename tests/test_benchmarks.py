@@ -8,6 +8,7 @@ from benchmarks import __main__ as program
 from benchmarks import bench_hostile, bench_verify
 from benchmarks.bench_dnssec import HOSTILE, SIGNED_BY
 from benchmarks.bench_flow import INBOX_PARTS, PARTS
+from benchmarks.bench_status import ROWS as STATUS_ROWS
 from benchmarks.harness import TINY, Benchmark, Effort, Table, over_processes, ratios
 
 ROWS = {
@@ -52,6 +53,11 @@ ROWS = {
         "verify, large integers",
         "verify, millionths",
         "verify, numbers as names",
+    ],
+    "status": [*STATUS_ROWS],
+    "chats": [
+        *("1,000", "10,000", "100,000", "1,000,000"),
+        *("the last 50", "the clock"),
     ],
     "flow": [
         *(f"{key}, batch {size}" for key in ("Ed25519", "RSA-2048") for size in (1, 10, 100)),
@@ -106,6 +112,19 @@ ROWS = {
         *(f"nlweb, {size} kB" for size in (2, 20)),
     ],
     "archive": ["in one message", "in every message", "two characters", "in no message", "after a new message"],
+    "media": [
+        "JPEG",
+        "JPEG, progressive",
+        "PNG",
+        "PNG, 20 frames",
+        "WebP",
+        "WebP, lossless",
+        "WebP, 20 frames",
+        "GIF",
+        "GIF, 20 frames",
+        "AAC",
+        "AMR",
+    ],
     "memory": ["one sender", "all different senders"],
     "fairness": [
         "the quiet senders",
