@@ -14,6 +14,7 @@ import trustme
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
+from tests.client.chat.network import ChatNetwork
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
 from tests.pipeline.delivery_service import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
 from tests.pipeline.stack import NOW, PipelineStack
@@ -27,7 +28,7 @@ from postroom.core.steps import drive
 from postroom.names.profiles import Profiles
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, MemoryRegistry
 from postroom.net.https import HttpsClient, HttpsResponse
-from postroom.protocols.dm3.envelope import open_delivery, open_message, read_envelope
+from postroom.protocols.dm3.envelope import open_delivery, open_message, open_text, read_envelope
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension, TokenBalance
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import Attachment, MessageType
@@ -496,3 +497,42 @@ def test_a_refusal_and_a_failed_connection_are_not_tried_at_another_url() -> Non
         service = Service(elsewhere=answer)
         service.send(Dm3Draft(BOB, "hello"))
         assert not [url for url, _ in service.calls if url.endswith("/rpc")]
+
+
+# ---- sealed messages, which are kept and sent again -----------------------------------------------------------------
+@pytest.fixture
+def network() -> ChatNetwork:
+    return ChatNetwork()
+
+
+def test_a_sealed_message_has_one_hash_however_often_it_is_sent(network: ChatNetwork) -> None:
+    sender = network["alice.eth"].sender()
+    sealed = sender.seal(sender.sign(Dm3Draft("bob.eth", "hello"), 7))
+    first, second = sender.send_sealed(sealed), sender.send_sealed(sealed)
+    assert first.fate is second.fate is SendOutcome.TAKEN
+    assert {first.message_hash, second.message_hash} == {sealed.message_hash}
+    assert first.message.metadata.timestamp_ms == 7
+    [waiting] = network["bob.eth"].service.waiting
+    assert open_text(waiting.envelope, [network["bob.eth"].keys.encryption]) == sealed.message
+
+
+def test_a_sealed_message_is_encrypted_again_if_its_receiver_has_another_key(network: ChatNetwork) -> None:
+    sender, bob = network["alice.eth"].sender(), network["bob.eth"]
+    sealed = sender.seal(sender.sign(Dm3Draft("bob.eth", "hello")))
+    bob.keys = UserKeys(bob.keys.signing, UserKeys.random().encryption)
+    bob.publish()
+    sent = sender.send_sealed(sealed)
+    assert sent.fate is SendOutcome.TAKEN
+    assert sent.message_hash != sealed.message_hash
+    [waiting] = bob.service.waiting
+    assert open_text(waiting.envelope, [bob.keys.encryption]) == sealed.message
+
+
+def test_a_message_is_signed_while_names_cannot_be_looked_up_and_sealed_later(network: ChatNetwork) -> None:
+    sender = network["alice.eth"].sender()
+    network.registry.down = True
+    message = sender.sign(Dm3Draft("bob.eth", "hello"))
+    with pytest.raises(NotNowError):
+        sender.seal(message)
+    network.registry.down = False
+    assert sender.send_sealed(sender.seal(message)).fate is SendOutcome.TAKEN

@@ -23,6 +23,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reasons import TOO_LARGE
 from postroom.core.steps import drive
 from postroom.net.https import HttpsClient, HttpsResponse
+from postroom.protocols.dm3.dialect import postmark_hash
 from postroom.protocols.dm3.envelope import DeliveryInformation, Dm3Envelope, message_hash, write_envelope
 from postroom.protocols.dm3.explain import ExplainedProfiles
 from postroom.protocols.dm3.extension import check_sender, read_extension, read_size_limit
@@ -32,6 +33,7 @@ from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageMetada
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.reasons import MESSAGE_INVALID, MESSAGE_TYPE_UNSUPPORTED
+from postroom.protocols.dm3.sealing import seal
 from postroom.protocols.dm3.sign import sign_message
 
 _DATA: Final = "data:"
@@ -131,6 +133,23 @@ class Dm3Sent:
 
 
 @dataclass(frozen=True, slots=True)
+class SealedMessage:
+    """A signed message, encrypted to its receiver: whoever keeps it can send the same again.
+
+    `sealed`: the encrypted message. `receiver_key`: the key that it is encrypted to.
+    """
+
+    message: Dm3Message
+    sealed: str
+    receiver_key: bytes
+
+    @property
+    def message_hash(self) -> str:
+        """The message's name in references, as that of `Dm3Sent`."""
+        return postmark_hash(self.sealed)
+
+
+@dataclass(frozen=True, slots=True)
 class Post:
     """A request to send: JSON to be posted."""
 
@@ -158,6 +177,35 @@ def delivering(draft: Dm3Draft, sender: str, keys: UserKeys, profiles: Explained
     return (yield from _deliver(_sign(draft, delivery, keys, now_ms), delivery, receiver, keys, profiles))
 
 
+def sign_draft(draft: Dm3Draft, sender: str, keys: UserKeys, now_ms: int) -> Dm3Message:
+    """Sign a message without sending it. Raises TheirError: NAME_INVALID, MESSAGE_INVALID."""
+    delivery = DeliveryInformation(normalize(draft.to), normalize(sender), draft.delivery_instruction)
+    return _sign(draft, delivery, keys, now_ms)
+
+
+def seal_message(message: Dm3Message, profiles: ExplainedProfiles) -> SealedMessage:
+    """Encrypt a signed message to its receiver without sending it. Raises as `delivering` does."""
+    receiver_key = profiles.user(normalize(message.metadata.to)).encryption_key
+    return SealedMessage(message, seal(message.encode(), receiver_key), receiver_key)
+
+
+def delivering_sealed(sealed: SealedMessage, keys: UserKeys, profiles: ExplainedProfiles) -> Delivering:
+    """Deliver a message as it was sealed, to its receiver, who sees that several copies are one message.
+
+    If the receiver's profile has another key by now, it is encrypted again, and has another message hash. Raises as
+    `delivering` does.
+    """
+    metadata = sealed.message.metadata
+    delivery = DeliveryInformation(normalize(metadata.to), normalize(metadata.sender))
+    receiver = profiles.user(delivery.to)
+    fits = receiver.encryption_key == sealed.receiver_key
+    return (
+        yield from _deliver(
+            sealed.message, delivery, receiver, keys, profiles, sealed_message=sealed.sealed if fits else None
+        )
+    )
+
+
 def delivering_again(
     message: Dm3Message, delivery_instruction: str | None, keys: UserKeys, profiles: ExplainedProfiles
 ) -> Delivering:
@@ -177,6 +225,8 @@ def _deliver(
     receiver: UserProfile,
     keys: UserKeys,
     profiles: ExplainedProfiles,
+    *,
+    sealed_message: str | None = None,
 ) -> Delivering:
     envelope: Dm3Envelope | None = None
     attempts: list[Attempt] = []
@@ -192,7 +242,7 @@ def _deliver(
                 receiver_key=receiver.encryption_key,
                 service_key=service.encryption_key,
                 signing=keys.signing,
-                sealed_message=envelope.message if envelope else None,
+                sealed_message=envelope.message if envelope else sealed_message,
             )
             _check_size(envelope, size_limit)
             yield from _call(url, "dm3_submitMessage", envelope.as_json())
@@ -298,6 +348,18 @@ class Dm3Sender:
     def send_again(self, message: Dm3Message, delivery_instruction: str | None = None) -> Dm3Sent:
         """Deliver a message that was sent before once more, to its receiver. Raises as `delivering_again` does."""
         return drive(delivering_again(message, delivery_instruction, self.keys, self.profiles), self._make)
+
+    def sign(self, draft: Dm3Draft, at_ms: int | None = None) -> Dm3Message:
+        """Sign a message without sending it. `at_ms`: its time; None: now. Raises as `sign_draft` does."""
+        return sign_draft(draft, self.name, self.keys, int(self.clock() * 1000) if at_ms is None else at_ms)
+
+    def seal(self, message: Dm3Message) -> SealedMessage:
+        """Encrypt a signed message to its receiver without sending it. Raises as `delivering` does."""
+        return seal_message(message, self.profiles)
+
+    def send_sealed(self, sealed: SealedMessage) -> Dm3Sent:
+        """Deliver a message as it was sealed. Raises as `delivering_sealed` does."""
+        return drive(delivering_sealed(sealed, self.keys, self.profiles), self._make)
 
     async def send_async(self, draft: Dm3Draft) -> Dm3Sent:
         """The same in a thread, because look-ups, encryption and requests take time.

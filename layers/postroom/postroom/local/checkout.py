@@ -1,20 +1,14 @@
-"""Files of a checkout that a wheel lacks: the template and the jobs; and the packages of extras."""
+"""Files of a checkout that a wheel lacks: the template and the jobs."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, Literal
 
 from postroom.core.errors import SettingsError
+from postroom.core.extras import require
 
 _CHECKOUT = Path(__file__).resolve().parents[4]
 _SCRIPTS: Final = {"compact": "compact_chunks.py", "expire": "expire_messages.py"}
-_IMPORTED: Final = {
-    "glue": ("pyspark",),
-    "local": ("eth", "hypercorn", "ministack", "samtranslator", "trustme"),
-    "peers": ("pollyweb",),
-}
-"""The packages of each extra that commands import, directly or not."""
 
 
 def template_path() -> Path:
@@ -55,14 +49,4 @@ def _require_jobs(*paths: Path) -> None:
         raise SettingsError(
             "the jobs are in a checkout, and this postroom is not installed from one: clone the repository, run "
             "`make install` there, and `postroom jobs` from its environment"
-        )
-
-
-def require(what: str, *extras: str) -> None:
-    """Raise SettingsError if a package of these extras is missing. `what`: what needs it."""
-    missing = [name for extra in extras for name in _IMPORTED[extra] if not find_spec(name)]
-    if missing:
-        raise SettingsError(
-            f"{what} needs packages that are not installed here ({', '.join(missing)}): "
-            f"`pip install 'postroom[{','.join(extras)}]'` installs them"
         )

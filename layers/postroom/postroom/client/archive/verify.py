@@ -19,7 +19,15 @@ from postroom.protocols.dm3.containers import Chunk, ChunkIdentifier, ContainerE
 from postroom.protocols.dm3.dialect import plain_message_hash_fits, verify_struct
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.postmark import Postmark, is_signed_by
-from postroom.protocols.dm3.stored import SET_ASIDE, Received, StoredEnvelope, Tombstone, conversation_partner, place
+from postroom.protocols.dm3.stored import (
+    SET_ASIDE,
+    UNSENT,
+    Received,
+    StoredEnvelope,
+    Tombstone,
+    conversation_partner,
+    place,
+)
 from postroom.protocols.nlweb.verify import check_signature
 
 
@@ -49,7 +57,7 @@ class Flaw:
 class Verified:
     """The result. `unproven`: messages stored as unverified, or whose sender has no known key.
 
-    `set_aside`: messages that are stored unopened, and are not verified here.
+    `set_aside`: messages that are stored unopened, or are not sent yet, and are not verified here.
     """
 
     messages: int = 0
@@ -118,7 +126,7 @@ def _verify_conversation(
                     flaws += wrong
                 case Received():
                     verified.set_aside += 1
-                    if partner != SET_ASIDE:
+                    if partner not in (SET_ASIDE, UNSENT):
                         flaws.append(f"was set aside, and is in the conversation with {partner}")
                 case StoredEnvelope():
                     verified.messages += 1

@@ -38,6 +38,10 @@ SET_ASIDE: Final = "postroom:set-aside"
 """The conversation of messages that were set aside. The colon makes it an invalid name (ENSIP-15)."""
 
 
+UNSENT: Final = "postroom:unsent"
+"""The conversation of messages of the owner's that no delivery service has accepted yet, sealed (client/chat)."""
+
+
 class Removal(StrEnum):
     """Why a message was removed: the type of the message that requested it (dm3 §2.2.3)."""
 

@@ -1,0 +1,569 @@
+"""A user's chats over dm3: what is shown, and sending.
+
+    chats = Chats(archive, Dm3Sender("alice.eth", keys, profiles, https))
+    sent = chats.send("bob.eth", "hello")
+    for message in chats.messages("bob.eth"):
+        print(message.author, message.text)
+
+The archive is the memory: what is sent is stored there before it leaves, and every device that opens the archive shows
+the same. `pull` of `client.archive` brings what others sent.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+from uuid import uuid4
+
+from postroom.client.archive import Archive
+from postroom.client.archive.pull import MailSource, Pulled, pull
+from postroom.client.archive.receiving import MailReceiver, WaitingMessage
+from postroom.client.chat.changes import ChatChange, all_shown, changes_between
+from postroom.client.chat.channels import ChannelRecord, write_channel
+from postroom.client.chat.delivery import ChatDelivery, SentTo
+from postroom.client.chat.dm3_carrier import chat_key_at, dm3_type, encodings, plain_text
+from postroom.client.chat.errors import ChatError, NoChatKeyError, NoSuchChatError
+from postroom.client.chat.memory import ChatMemory, read_memory
+from postroom.client.dm3 import Dm3Draft, Dm3Sender
+from postroom.core.errors import NotNowError, TheirError
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.reasons import PROFILE_UNKNOWN
+from postroom.protocols.status import sending
+from postroom.protocols.status.author import AuthorKey
+from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
+from postroom.protocols.status.chats import is_channel
+from postroom.protocols.status.clock import MOST_AHEAD_MS, next_clock
+from postroom.protocols.status.codec import type_of_message, write_payload
+from postroom.protocols.status.enums import ChatKind, PayloadType, ReactionKind
+from postroom.protocols.status.group_actions import (
+    add_members,
+    create_group,
+    leave_group,
+    make_admins,
+    remove_member,
+    rename_group,
+)
+from postroom.protocols.status.group_updates import group_update
+from postroom.protocols.status.identity import identity_receivers_due, own_identity
+from postroom.protocols.status.ids import MessageId, message_id
+from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.log import Fact
+from postroom.protocols.status.media import Cleaned, MediaType
+from postroom.protocols.status.membership import Group, SignedEvent
+from postroom.protocols.status.message_media import MessageMedia, media_of
+from postroom.protocols.status.messages import (
+    ChatMessage,
+    EmojiReaction,
+    StatusMessage,
+    StickerMessage,
+    SyncClearHistory,
+    SyncDeleteForMeMessage,
+    SyncInstallationPublicChat,
+    clock_of,
+)
+from postroom.protocols.status.sent_profile import profile_digest
+from postroom.protocols.status.verify import ChatRef
+from postroom.protocols.status.wrapper import write_wrapper
+
+_SHORTEST_PREFIX: Final = 8
+"""Characters of an ID's beginning that a user must give, 0x among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentChatMessage:
+    """A message that was stored, and possibly sent. `unreached`: members of a group whose name nobody knows."""
+
+    id: MessageId
+    deliveries: tuple[SentTo, ...]
+    unreached: tuple[ChatKey, ...] = ()
+
+
+class WaitingMail(MailSource, Protocol):
+    """A source of messages that can be waited for: `client.mailbox.Mailbox`."""
+
+    def unread(self, *, wait: float | bool = False) -> Iterator[WaitingMessage]:
+        """Each message, once. `wait`: for more of them, until none came for so many seconds; True: for ever."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTarget:
+    """A chat, and whom a message in it goes to. `names`: of members, which others may need for an answer."""
+
+    ref: ChatRef
+    receivers: tuple[str, ...]
+    unreached: tuple[ChatKey, ...] = ()
+    names: Mapping[ChatKey, str] = field(default_factory=dict)
+
+
+class Chats:
+    """The chats of the archive's owner. `sender`: sends as the owner, by the keys of the owner's profile.
+
+    All methods raise as `Archive` does. Raises NoChatKeyError: the keys cannot sign chats.
+    """
+
+    def __init__(self, archive: Archive, sender: Dm3Sender) -> None:
+        key = sender.keys.signing.ethereum_key
+        if key is None:
+            raise NoChatKeyError(
+                f"the keys of {sender.name} sign with Ed25519; chats need a profile with a secp256k1 key, as "
+                "`postroom dm3 keygen` makes it"
+            )
+        self._archive = archive
+        self._sender = sender
+        self._key = AuthorKey.from_secret(key.secret)
+        self._delivery = ChatDelivery(archive, sender)
+        self._memory: ChatMemory | None = None
+
+    @property
+    def own(self) -> ChatKey:
+        """The owner's chat key."""
+        return self._key.public
+
+    @property
+    def name(self) -> str:
+        """The owner's name, normalised."""
+        return normalize(self._sender.name)
+
+    @property
+    def memory(self) -> ChatMemory:
+        """All chats as of the last `refresh`."""
+        if self._memory is None:
+            self._memory = read_memory(self._archive, self.own)
+        return self._memory
+
+    def refresh(self) -> None:
+        """Read the archive again, the next time that something is asked of it."""
+        self._memory = None
+
+    def view(self) -> ChatView:
+        """What is shown."""
+        return self.memory.view()
+
+    def chats(self) -> list[ShownChat]:
+        """All chats."""
+        return self.view().chats()
+
+    def messages(self, to: str, last: int | None = None) -> list[ShownChatMessage]:
+        """The messages of a chat in order; `last`: the newest so many. Raises ChatError, as `find` does."""
+        return self.view().messages(self.find(to).ref, last)
+
+    # --- whom a message goes to ---------------------------------------------------------------------------------
+
+    def find(self, to: str) -> ChatTarget:
+        """The chat that a user names: a dm3 name, `#channel`, a group by its ID, or by a name without dots that one
+        group has.
+
+        Raises NoSuchChatError, NoChatKeyError, ChatError; TheirError and NotNowError as profiles are looked up.
+        """
+        if to.startswith("#"):
+            return self._channel(to[1:])
+        groups = [chat for chat in self.chats() if chat.ref.kind is ChatKind.PRIVATE_GROUP]
+        # Anybody may give a group any name: one that looks like a dm3 name must not get messages for that user.
+        found = [chat for chat in groups if to == chat.ref.id or (to == chat.name and "." not in to)]
+        if len(found) > 1:
+            raise ChatError(f"{len(found)} groups are called {to!r}: name one by its ID, as `chat list` shows it")
+        return self._group(found[0]) if found else self._person(to)
+
+    def _channel(self, channel: str) -> ChatTarget:
+        record = self.memory.channels.get(channel)
+        if record is None or not record.is_joined:
+            raise NoSuchChatError(f"you are not in #{channel}: `postroom chat join` joins it")
+        return ChatTarget(ChatRef(ChatKind.PUBLIC_GROUP, channel), record.receivers)
+
+    def _person(self, name: str) -> ChatTarget:
+        try:
+            normalized = normalize(name)
+        except TheirError as error:
+            raise ChatError(f"{name!r} is no dm3 name, and no group is called so: {error.detail}") from None
+        try:
+            key = chat_key_at(self._sender.profiles.user(normalized))
+        except NotNowError:
+            # What is there can be read, and a message waits until it can be encrypted.
+            if (key := self.memory.key_at(normalized)) is None:
+                raise
+        except TheirError as error:
+            if error.reason != PROFILE_UNKNOWN:
+                raise
+            raise NoSuchChatError(f"{normalized} has no profile, and no group is called so: {error.detail}") from None
+        if key is None:
+            raise NoChatKeyError(
+                f"{normalized} signs with an Ed25519 key: it can be sent dm3 messages (`postroom dm3 send`), no chats"
+            )
+        return ChatTarget(ChatRef(ChatKind.ONE_TO_ONE, key), (normalized,))
+
+    def _group(self, chat: ShownChat) -> ChatTarget:
+        """A group, whether one is in it or was: its messages may still be read."""
+        names: dict[ChatKey, str] = {}
+        for member in chat.members:
+            if (name := self._name_of(member)) is not None:
+                names[member] = name
+        others = [member for member in chat.members if member != self.own]
+        return ChatTarget(
+            chat.ref,
+            tuple(names[member] for member in others if member in names),
+            tuple(member for member in others if member not in names),
+            names,
+        )
+
+    def _name_of(self, key: ChatKey) -> str | None:
+        """A name whose profile has a key; None: none is known.
+
+        If it cannot be looked up now, one from which messages of the key came is used, and none that others say: it may
+        have any key by the time that the message is encrypted.
+        """
+        if key == self.own:
+            return self.name
+        for name in self.memory.names_of(key):
+            try:
+                if chat_key_at(self._sender.profiles.user(name)) == key:
+                    return name
+            except NotNowError:
+                if name in self.memory.proven.get(key, ()):
+                    return name
+            except TheirError:
+                continue
+        return None
+
+    # --- sending ------------------------------------------------------------------------------------------------
+
+    def send(self, to: str, text: str, *, reply_to: str = "") -> SentChatMessage:
+        """Send a text. `reply_to`: the ID of the message that it answers, or its beginning. Raises ChatError, as
+        `find`; TheirError(TEXT_INVALID)."""
+        return self._write(
+            to, reply_to, lambda chat, clock, now_ms, id_: sending.text_message(chat, clock, now_ms, text, id_)
+        )
+
+    def send_picture(
+        self, to: str, picture: Cleaned, type_: MediaType, text: str = "", *, reply_to: str = ""
+    ) -> SentChatMessage:
+        """Send a picture that was cleaned (`protocols.status.media`), possibly with a text. Raises as `send` does;
+        ValueError: the type is that of a sound."""
+        return self._write(
+            to,
+            reply_to,
+            lambda chat, clock, now_ms, id_: sending.image_message(chat, clock, now_ms, picture, type_, text, id_),
+        )
+
+    def send_sound(self, to: str, sound: Cleaned, type_: MediaType, *, reply_to: str = "") -> SentChatMessage:
+        """Send a sound that was cleaned, with the duration that was counted. Raises as `send` does; ValueError: it is a
+        picture."""
+        return self._write(
+            to, reply_to, lambda chat, clock, now_ms, id_: sending.audio_message(chat, clock, now_ms, sound, type_, id_)
+        )
+
+    def send_sticker(self, to: str, sticker: StickerMessage, *, reply_to: str = "") -> SentChatMessage:
+        """Send a sticker, by its hash and its pack. Raises as `send` does."""
+        return self._write(
+            to, reply_to, lambda chat, clock, now_ms, id_: sending.sticker_message(chat, clock, now_ms, sticker, id_)
+        )
+
+    def _write(self, to: str, reply_to: str, make: Callable[[ChatRef, int, int, str], ChatMessage]) -> SentChatMessage:
+        """Send what `make` makes of the chat, the clock, the time and the ID of the message that it answers."""
+        target = self.find(to)
+        answered = self.find_message(target.ref, reply_to) if reply_to else None
+        clock, now_ms = self._next(target.ref)
+        id_ = self.memory.id_of(answered) if answered else ""
+        return self._send(target, make(target.ref, clock, now_ms, id_), answered)
+
+    def react(
+        self, to: str, message: str, kind: int = ReactionKind.LOVE, *, take_back: bool = False
+    ) -> SentChatMessage:
+        """React to a message, or take a reaction back. Raises as `send` does."""
+        target = self.find(to)
+        about = self.find_message(target.ref, message)
+        clock, _ = self._next(target.ref)
+        id_ = self.memory.id_of(about)
+        return self._send(target, sending.reaction(target.ref, clock, id_, kind, retracted=take_back), about)
+
+    def edit(self, to: str, message: str, text: str) -> SentChatMessage:
+        """Give one's own message another text. Raises as `send` does."""
+        target = self.find(to)
+        about = self.find_message(target.ref, message)
+        if about.author != self.own:
+            raise ChatError("somebody else wrote this message: only its author can edit it")
+        clock, _ = self._next(target.ref)
+        return self._send(target, sending.edit(target.ref, clock, self.memory.id_of(about), text), about)
+
+    def delete(self, to: str, message: str) -> SentChatMessage:
+        """Delete one's own message, or as an admin any of the group, for everybody. Raises as `send` does."""
+        target = self.find(to)
+        about = self.find_message(target.ref, message)
+        if about.author != self.own and self.own not in self.memory.log.group(target.ref.id).admins:
+            raise ChatError("somebody else wrote this message: its author or an admin of its group can delete it")
+        clock, _ = self._next(target.ref)
+        return self._send(target, sending.deletion(target.ref, clock, self.memory.id_of(about)), about)
+
+    def pin(self, to: str, message: str, *, pinned: bool = True) -> SentChatMessage:
+        """Pin a message in its chat, or no longer. Raises as `send` does."""
+        target = self.find(to)
+        about = self.find_message(target.ref, message)
+        clock, _ = self._next(target.ref)
+        return self._send(target, sending.pin(target.ref, clock, self.memory.id_of(about), pinned=pinned), about)
+
+    def find_message(self, chat: ChatRef, text: str) -> Fact:
+        """A message of a chat, by its ID or the beginning of it. Raises NoSuchChatError, ChatError."""
+        if len(text) < _SHORTEST_PREFIX:
+            raise ChatError(f"{text!r} is too short: give at least {_SHORTEST_PREFIX} characters of a message's ID")
+        log = self.memory.log
+        found = [fact for fact in log.messages(chat) if any(id_.startswith(text) for id_ in log.ids(fact))]
+        if len(found) > 1:
+            raise ChatError(f"{len(found)} messages begin with {text}: give more of the ID")
+        if not found:
+            raise NoSuchChatError(f"this chat has no message {text}: `postroom chat show` lists the IDs")
+        return found[0]
+
+    def media(self, to: str, message: str) -> MessageMedia:
+        """The picture or the sound of a message, as received: `clean` it before anything reads it.
+
+        Raises NoSuchChatError: the message is not shown, is deleted or has none; as `send` does.
+        """
+        ref = self.find(to).ref
+        fact = self.find_message(ref, message)
+        shown = next(
+            (each for each in self.view().messages(ref) if (each.id, each.author) == (fact.id, fact.author)), None
+        )
+        media = media_of(shown.message) if shown and shown.message else None
+        if media is None:
+            raise NoSuchChatError(f"the message {message} has no picture and no sound, or is not shown any more")
+        return media
+
+    # --- groups -------------------------------------------------------------------------------------------------
+
+    def create_group(self, name: str, members: Sequence[str]) -> SentChatMessage:
+        """Create a group of these names and the owner, its admin. Raises ChatError; as `find` does."""
+        found = {member: self._key_at(member) for member in dict.fromkeys(map(normalize, members))}
+        with _explained():
+            group = create_group(str(uuid4()), self._key, self._now_ms(), name, found.values())
+        names = {key: member for member, key in found.items()}
+        return self._send_update(group, (), tuple(found), names)
+
+    def add_members(self, to: str, members: Sequence[str]) -> SentChatMessage:
+        """Add names to a group, as its admin. Raises ChatError; as `find` does."""
+        found = {self._key_at(member): normalize(member) for member in members}
+        return self._change_group(to, lambda group, clock: add_members(group, self._key, clock, found.keys()), found)
+
+    def remove_member(self, to: str, member: str) -> SentChatMessage:
+        """Remove a name from a group, as its admin. Raises ChatError; as `find` does."""
+        key = self._key_at(member)
+        return self._change_group(to, lambda group, clock: remove_member(group, self._key, clock, key))
+
+    def make_admins(self, to: str, members: Sequence[str]) -> SentChatMessage:
+        """Make members of a group admins, as its admin. Raises ChatError; as `find` does."""
+        keys = [self._key_at(member) for member in members]
+        return self._change_group(to, lambda group, clock: make_admins(group, self._key, clock, keys))
+
+    def rename_group(self, to: str, name: str) -> SentChatMessage:
+        """Give a group another name, as its admin. Raises ChatError; as `find` does."""
+        return self._change_group(to, lambda group, clock: rename_group(group, self._key, clock, name))
+
+    def leave_group(self, to: str) -> SentChatMessage:
+        """Leave a group. Raises ChatError; as `find` does."""
+        return self._change_group(to, lambda group, clock: leave_group(group, self._key, clock))
+
+    def _change_group(
+        self, to: str, change: Callable[[Group, int], SignedEvent], added: Mapping[ChatKey, str] | None = None
+    ) -> SentChatMessage:
+        """Change a group, and send that to all members, to those who are added, and to those who are removed."""
+        target = self.find(to)
+        if target.ref.kind is not ChatKind.PRIVATE_GROUP:
+            raise ChatError(f"{to} is no group")
+        group = self.memory.log.group(target.ref.id)
+        clock, _ = self._next(target.ref)
+        with _explained():
+            event = change(group, clock)
+        names = {**target.names, **(added or {})}
+        receivers = dict.fromkeys((*target.receivers, *(added or {}).values()))
+        return self._send_update(group, (event,), tuple(receivers), names, target.unreached)
+
+    def _send_update(
+        self,
+        group: Group,
+        new: Sequence[SignedEvent],
+        receivers: tuple[str, ...],
+        names: Mapping[ChatKey, str],
+        unreached: tuple[ChatKey, ...] = (),
+    ) -> SentChatMessage:
+        ref = ChatRef(ChatKind.PRIVATE_GROUP, group.id)
+        names = {**names, self.own: self.name}
+        # Who is alone in a group can still change and leave it: the archive has to know.
+        target = ChatTarget(ref, receivers if receivers or unreached else (self.name,), unreached, names)
+        return self._send(target, group_update(group, new=new))
+
+    def _key_at(self, name: str) -> ChatKey:
+        """The chat key of a name. Raises NoChatKeyError; TheirError and NotNowError as its profile is looked up."""
+        return ChatKey(self._person(name).ref.id)
+
+    # --- channels and one's own devices -------------------------------------------------------------------------
+
+    def join(self, channel: str, receivers: Sequence[str], *, relays: bool = False) -> SentChatMessage:
+        """Join a channel, or change whom messages in it go to. Raises ChatError, TheirError(NAME_INVALID)."""
+        if not is_channel(channel):
+            raise ChatError(f"{channel!r} is no channel: it has lower-case letters, digits and hyphens")
+        return self._keep_channel(channel, True, tuple(dict.fromkeys(map(normalize, receivers))), relays)
+
+    def part(self, channel: str) -> SentChatMessage:
+        """Leave a channel. Raises NoSuchChatError."""
+        self._channel(channel)
+        return self._keep_channel(channel, False, (), False)
+
+    def clear(self, to: str) -> SentChatMessage:
+        """Hide all messages of a chat that are there by now, on all devices. Raises as `find` does."""
+        ref = self.find(to).ref
+        cleared_at = self.view().clock(ref)
+        if not cleared_at:
+            raise NoSuchChatError("the chat is empty: there is nothing to clear")
+        return self._send_to_own_devices(SyncClearHistory(ref.id, cleared_at))
+
+    def hide(self, to: str, message: str) -> SentChatMessage:
+        """Hide a message on all of one's own devices; others still see it. Raises as `send` does."""
+        about = self.find_message(self.find(to).ref, message).id
+        return self._send_to_own_devices(SyncDeleteForMeMessage(self._now_ms(), about))
+
+    def _keep_channel(self, channel: str, is_joined: bool, receivers: tuple[str, ...], relays: bool) -> SentChatMessage:
+        known = self.memory.channels.get(channel)
+        clock = next_clock(self._now_ms(), known.clock if known else 0)
+        record = ChannelRecord(channel, clock, is_joined, receivers, relays)
+        return self._send_to_own_devices(SyncInstallationPublicChat(clock, channel), (write_channel(record),))
+
+    def _send_to_own_devices(self, message: StatusMessage, more: tuple[str, ...] = ()) -> SentChatMessage:
+        name = self.name
+        return self._send(ChatTarget(ChatRef(ChatKind.ONE_TO_ONE, self.own), (name,)), message, more=more)
+
+    # --- delivery -----------------------------------------------------------------------------------------------
+
+    def pull(self, mail: MailSource, met: Callable[[int], object] = lambda _: None) -> Pulled:
+        """Bring waiting mail into the archive, as `client.archive.pull` does. `met`: with the messages of each step."""
+        receiver = MailReceiver(self.name, self._sender.keys, self._sender.profiles)
+        try:
+            return pull(mail, self._archive, receiver, met)
+        finally:
+            self.refresh()
+
+    def watch(self, mail: WaitingMail, wait: float | bool = True) -> Iterator[ChatChange]:
+        """Pull again and again, and yield each change; what is there at first is no change.
+
+        `wait`: end when no message came for so many seconds; True: never.
+        """
+        shown = all_shown(self.view())
+        while True:
+            self.pull(mail)
+            for _ in (*self.deliver_unsent(), *self.pass_on()):
+                pass
+            after = all_shown(self.view())
+            yield from changes_between(shown, after)
+            shown = after
+            if next(iter(mail.unread(wait=wait)), None) is None:
+                return
+
+    def pass_on(self) -> Iterator[SentTo]:
+        """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""
+        view = self.view()
+        relayed = {ref.id: ref for record in self.memory.channels.values() if (ref := _relayed(record))}
+        drafts: list[Dm3Draft] = []
+        for ref in relayed.values():
+            receivers = self.memory.channels[ref.id].receivers
+            for fact in (*self.memory.log.messages(ref), *self.memory.log.changes(ref)):
+                carried = self.memory.wrappers.get(fact.key)
+                if carried is None or fact.message is None or view.reason_against(fact) is not None:
+                    continue
+                known = self.memory.hashes[fact.key].keys() | self.memory.proven.get(fact.author, set())
+                text = plain_text(fact.message)
+                type_ = carried.type or type_of_message(fact.message)
+                uris = encodings(carried.wrapper, type_, {}, typed=carried.type is None)
+                drafts += [Dm3Draft(each, text, encodings=uris) for each in receivers if each not in known]
+        self.refresh()
+        yield from self._delivery.deliver(self._delivery.store(drafts))
+
+    def deliver_unsent(self) -> Iterator[SentTo]:
+        """Send what could not be delivered before."""
+        unsent = [message for messages in self.memory.unsent.values() for message in messages]
+        self.refresh()
+        yield from self._delivery.deliver(unsent)
+
+    def _send(
+        self, target: ChatTarget, message: StatusMessage, about: Fact | None = None, *, more: tuple[str, ...] = ()
+    ) -> SentChatMessage:
+        if not target.receivers and not target.unreached:
+            raise ChatError(
+                "the message would go to nobody: `postroom chat join CHANNEL --to NAME` says to whom, and "
+                "`postroom chat group add` adds members to a group"
+            )
+        if target.ref.kind is ChatKind.PRIVATE_GROUP and not self._is_member(target.ref):
+            raise ChatError("you are not in this group any more: nobody in it would see the message")
+        written = message
+        if target.ref.kind is ChatKind.PRIVATE_GROUP and isinstance(message, ChatMessage | EmojiReaction):
+            message = group_update(self.memory.log.group(target.ref.id), message)
+        wrapper, type_ = self._wrapped(message)
+        hashes = self.memory.hashes.get(about.key, {}) if about else {}
+        drafts = []
+        for receiver in target.receivers:
+            reference = hashes.get(receiver) or None
+            drafts.append(
+                Dm3Draft(
+                    receiver,
+                    plain_text(message),
+                    dm3_type(message, has_reference=reference is not None),
+                    reference,
+                    encodings=(*encodings(wrapper, type_, target.names, typed=_is_typed(type_)), *more),
+                )
+            )
+        self.refresh()
+        # Not the time of day: a clock of the chat that is ahead of it must not look as if it came too early.
+        stored = self._delivery.store(drafts, clock_of(written))
+        deliveries = tuple(self._delivery.deliver(stored))
+        if isinstance(written, ChatMessage):
+            self._send_identity(target)
+        return SentChatMessage(message_id(self.own, wrapper), deliveries, target.unreached)
+
+    def _send_identity(self, target: ChatTarget) -> None:
+        """Send the owner's name to whoever needs it now that the owner has written in this chat."""
+        now_ms = self._now_ms()
+        identity = own_identity(now_ms, self.name if "." in self.name else "", "", None)
+        due = identity_receivers_due(
+            target.ref.kind,
+            target.receivers,
+            has_written=True,
+            sent=self.memory.identities,
+            digest=profile_digest(identity),
+            now_ms=now_ms,
+        )
+        if due:
+            self._send(ChatTarget(target.ref, tuple(sorted(due))), identity)
+
+    def _is_member(self, ref: ChatRef) -> bool:
+        """Whether the owner is in a group; one that is not known yet is being created."""
+        group = self.memory.log.group(ref.id)
+        return not group.is_created or self.own in group.members
+
+    def _wrapped(self, message: StatusMessage) -> tuple[bytes, PayloadType]:
+        payload, type_ = write_payload(message), type_of_message(message)
+        return write_wrapper(payload, self._key.sign(payload), type_, typed=_is_typed(type_)), type_
+
+    def _next(self, ref: ChatRef) -> tuple[int, int]:
+        """The clock of the next message in a chat, and the time.
+
+        A stranger may have put the chat's clock as far ahead as receivers accept: no further, or nobody would see it.
+        """
+        now_ms = self._now_ms()
+        return min(next_clock(now_ms, self.view().clock(ref)), now_ms + MOST_AHEAD_MS), now_ms
+
+    def _now_ms(self) -> int:
+        return int(self._sender.clock() * 1000)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What the members of a group would ignore is a ChatError."""
+    try:
+        yield
+    except ValueError as error:
+        raise ChatError(str(error)) from None
+
+
+def _relayed(record: ChannelRecord) -> ChatRef | None:
+    return ChatRef(ChatKind.PUBLIC_GROUP, record.channel) if record.is_joined and record.relays else None
+
+
+def _is_typed(type_: PayloadType) -> bool:
+    return type_ is not PayloadType.CHAT_MESSAGE_IDENTITY

@@ -1,0 +1,97 @@
+"""Delivery of chat messages by dm3: each is stored, sent until it is taken, and then kept as a sent message."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from postroom.client.archive import Archive
+from postroom.client.archive.sent_messages import keep_sent
+from postroom.client.chat.unsent import UnsentMessage, remove_unsent, replace_unsent, store_unsent
+from postroom.client.dm3 import Dm3Draft, Dm3Sender
+from postroom.client.sending import SendOutcome
+from postroom.core.errors import NotNowError, TheirError
+from postroom.protocols.dm3.message import Dm3Message, MessageType
+from postroom.protocols.dm3.reasons import MESSAGE_TYPE_UNSUPPORTED
+from postroom.protocols.dm3.sign import sign_message
+
+
+@dataclass(frozen=True, slots=True)
+class SentTo:
+    """What became of a message for one receiver. `reason` and `detail`: a machine code and a sentence, unless taken."""
+
+    to: str
+    outcome: SendOutcome
+    reason: str = ""
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatDelivery:
+    """Sends what an archive holds as unsent. A device may die between any two of its steps."""
+
+    archive: Archive
+    sender: Dm3Sender
+
+    def store(self, drafts: Iterable[Dm3Draft], at_ms: int | None = None) -> list[UnsentMessage]:
+        """Sign, seal and store messages, before any of them leaves. `at_ms`: their time; None: now. Raises as `Archive`
+        does.
+
+        One whose receiver cannot be looked up now is stored as it is signed, and sealed when that can be done.
+        """
+        messages = [self._sealed(UnsentMessage(self.sender.sign(draft, at_ms))) for draft in drafts]
+        store_unsent(self.archive, messages)
+        return messages
+
+    def deliver(self, messages: Iterable[UnsentMessage]) -> Iterator[SentTo]:
+        """Send stored messages, those aside that were refused. Raises as `Archive` does."""
+        for message in messages:
+            if not message.refused:
+                yield self._deliver(message)
+
+    def _deliver(self, message: UnsentMessage) -> SentTo:
+        sealed = message.sealed
+        try:
+            if sealed is None:
+                later = replace(message, sealed=self.sender.seal(message.message), earlier=())
+                return self._deliver_later(message, later)
+            sent = self.sender.send_sealed(sealed)
+        except NotNowError as error:
+            return SentTo(message.to, SendOutcome.NOT_NOW, str(error.reason), error.detail or error.reason.sentence)
+        except TheirError as error:
+            return self._refused(message, str(error.reason), error.detail or error.reason.sentence)
+        if sent.fate is SendOutcome.TAKEN and sent.envelope is not None:
+            keep_sent(self.archive, sent.message, sent.envelope)
+            remove_unsent(self.archive, message)
+            return SentTo(message.to, SendOutcome.TAKEN)
+        last = sent.attempts[-1]
+        if sent.fate is SendOutcome.NOT_NOW:
+            return SentTo(message.to, SendOutcome.NOT_NOW, last.reason, last.detail)
+        if last.reason == str(MESSAGE_TYPE_UNSUPPORTED) and message.message.metadata.type is not MessageType.NEW:
+            return self._deliver_later(message, self._as_new(message))
+        return self._refused(message, last.reason, last.detail)
+
+    def _deliver_later(self, message: UnsentMessage, later: UnsentMessage) -> SentTo:
+        """Send a message in a later state; another device may be in one that is later still."""
+        stored = replace_unsent(self.archive, message, later)
+        if stored is None:
+            return SentTo(message.to, SendOutcome.TAKEN)
+        if stored.refused:
+            return SentTo(message.to, SendOutcome.REFUSED, stored.refused)
+        return self._deliver(stored)
+
+    def _refused(self, message: UnsentMessage, reason: str, detail: str) -> SentTo:
+        replace_unsent(self.archive, message, replace(message, refused=reason or detail, earlier=()))
+        return SentTo(message.to, SendOutcome.REFUSED, reason, detail)
+
+    def _sealed(self, message: UnsentMessage) -> UnsentMessage:
+        """The message sealed; as it is if its receiver cannot be looked up now, or has no profile."""
+        try:
+            return replace(message, sealed=self.sender.seal(message.message))
+        except (NotNowError, TheirError):
+            return message
+
+    def _as_new(self, message: UnsentMessage) -> UnsentMessage:
+        """The message as one of type NEW, for a receiver that takes no others."""
+        old = message.message
+        metadata = replace(old.metadata, type_name=MessageType.NEW, reference_message_hash=None)
+        signed: Dm3Message = sign_message(old.message, metadata, self.sender.keys.signing, attachments=old.attachments)
+        return self._sealed(UnsentMessage(signed, replaces=message.origin))

@@ -1,0 +1,234 @@
+"""How a wrapper travels in a dm3 message, and how it is found in one that an archive keeps.
+
+The wrapper is one more encoding of the message's text (dm3 §2.2.2), so clients that know nothing of Status show the
+text. What the sender knows of the names of a group's members is another attachment: keys are not addresses, and
+whoever answers a group needs them. The signature of the dm3 message covers both.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final
+
+import coincurve
+import orjson
+
+from postroom.core.canonical import stringify
+from postroom.core.errors import TheirError
+from postroom.core.ijson import parse
+from postroom.crypto.encodings import decode_base64
+from postroom.crypto.ethereum_keys import has_higher_s
+from postroom.protocols.dm3.dialect import verify_struct
+from postroom.protocols.dm3.keys import PublicSigningKey
+from postroom.protocols.dm3.message import Dm3Message, MessageType
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.profile import UserProfile
+from postroom.protocols.dm3.stored import StoredEnvelope
+from postroom.protocols.status.enums import ContentType, PayloadType, ReactionKind
+from postroom.protocols.status.keys import ChatKey, chat_key_of, read_chat_key
+from postroom.protocols.status.messages import (
+    ChatMessage,
+    ChatMessageIdentity,
+    ContactUpdate,
+    DeleteMessage,
+    EditMessage,
+    EmojiReaction,
+    MembershipUpdateMessage,
+    PinMessage,
+    StatusMessage,
+)
+from postroom.protocols.status.verify import NO_CHAT_KEY
+from postroom.protocols.status.wrapper import read_wrapper, write_wrapper
+
+MAX_NAMES: Final = 100
+"""Names of members in one message."""
+
+_PROTOBUF: Final = "application/protobuf"
+_TYPED: Final = "status.ApplicationMetadataMessage"
+_UNTYPED: Final = "status.StatusProtocolMessage"
+_NAMES: Final = "application/vnd.postroom.chat-names+json"
+
+EMOJIS: Final = {
+    ReactionKind.LOVE: "❤️",
+    ReactionKind.THUMBS_UP: "👍",
+    ReactionKind.THUMBS_DOWN: "👎",
+    ReactionKind.LAUGH: "😂",
+    ReactionKind.SAD: "😢",
+    ReactionKind.ANGRY: "😡",
+}
+"""Reactions as they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedWrapper:
+    """A wrapper that a dm3 message carries. `type`: of an untyped one.
+
+    `names`: what the sender says of others' names, normalised.
+    """
+
+    wrapper: bytes
+    type: int | None
+    names: Mapping[ChatKey, str] = field(default_factory=dict)
+
+
+def encodings(wrapper: bytes, type_: int, names: Mapping[ChatKey, str], *, typed: bool = True) -> tuple[str, ...]:
+    """The attachments of a dm3 message that carry a wrapper, and names of a group's members if there are any."""
+    form = f"message={_TYPED}" if typed else f"message={_UNTYPED};payload={PayloadType(type_).name}"
+    carried = _data_uri(f"{_PROTOBUF};{form}", wrapper)
+    return (carried, _data_uri(_NAMES, orjson.dumps(names))) if names else (carried,)
+
+
+def find_wrapper(message: Dm3Message) -> CarriedWrapper | None:
+    """The first wrapper that a dm3 message carries; None: it carries none that can be read."""
+    found: tuple[bytes, int | None] | None = None
+    names: dict[ChatKey, str] = {}
+    for attachment in message.attachments or ():
+        parts = _read_data_uri(attachment.data)
+        if parts is None:
+            continue
+        media_type, parameters, data = parts
+        if media_type == _PROTOBUF and found is None:
+            found = _read_wrapper(parameters, data)
+        elif media_type == _NAMES and not names:
+            names = _read_names(data)
+    return CarriedWrapper(*found, names) if found else None
+
+
+def is_canonical(carried: CarriedWrapper) -> bool:
+    """Whether a wrapper is written as we write it, typed: of all that can be made of one signed payload, one is."""
+    wrapper = read_wrapper(carried.wrapper)
+    return (
+        wrapper.is_typed
+        and not has_higher_s(wrapper.signature)
+        and write_wrapper(wrapper.payload, wrapper.signature, wrapper.type) == carried.wrapper
+    )
+
+
+def carrier_key(entry: StoredEnvelope) -> ChatKey:
+    """The secp256k1 key that signed a dm3 message whose sender was verified; NO_CHAT_KEY: there is none.
+
+    Two keys fit a signature of 64 bytes. The sender has signed the envelope, too, which only one of them fits.
+    """
+    if entry.unverified:
+        return NO_CHAT_KEY
+    try:
+        signature = decode_base64(entry.message.signature)
+        digest = sha256(stringify(entry.message.unsigned())).digest()
+    except ValueError:
+        return NO_CHAT_KEY
+    if len(signature) != 64:
+        return NO_CHAT_KEY
+    for recovery_id in (b"\x00", b"\x01"):
+        try:
+            key = coincurve.PublicKey.from_signature_and_message(signature + recovery_id, digest, hasher=None)
+        except ValueError:
+            continue
+        point = key.format(compressed=False)
+        if verify_struct(entry.metadata.unsigned(), entry.metadata.signature, PublicSigningKey.from_bytes(point)):
+            return chat_key_of(point)
+    return NO_CHAT_KEY
+
+
+def plain_text(message: StatusMessage) -> str:
+    """The text that a client of dm3 shows which knows nothing of Status."""
+    match message:
+        case MembershipUpdateMessage():
+            inner = message.message or message.emoji_reaction
+            return plain_text(inner) if inner else "(group updated)"
+        case ChatMessage(content_type=ContentType.STICKER):
+            return message.text or "(sticker)"
+        case ChatMessage(content_type=ContentType.IMAGE):
+            return message.text or "(picture)"
+        case ChatMessage(content_type=ContentType.AUDIO):
+            return message.text or "(sound)"
+        case ChatMessage() | EditMessage():
+            return message.text
+        case EmojiReaction():
+            emoji = EMOJIS.get(message.type, f"reaction {message.type}")  # type: ignore[call-overload]
+            return f"(took back: {emoji})" if message.retracted else str(emoji)
+        case DeleteMessage():
+            return "(deleted a message)"
+        case PinMessage():
+            return "(pinned a message)" if message.pinned else "(unpinned a message)"
+        case ContactUpdate() | ChatMessageIdentity():
+            return "(profile updated)"
+    return "(data of own devices)"
+
+
+def chat_key_at(profile: UserProfile) -> ChatKey | None:
+    """The chat key of a dm3 name; None: its profile's signing key is Ed25519, which signs no chats."""
+    key = profile.signing_key
+    return chat_key_of(decode_base64(key.encode())) if key.algorithm == "secp256k1" else None
+
+
+def dm3_type(message: StatusMessage, *, has_reference: bool) -> MessageType:
+    """The type of the dm3 message that carries a payload. `has_reference`: it names the message that it is about.
+
+    An archive that stores a DELETE_REQUEST removes the message that it names.
+    """
+    inner = message.message or message.emoji_reaction if isinstance(message, MembershipUpdateMessage) else message
+    if not has_reference:
+        return MessageType.NEW
+    match inner:
+        case ChatMessage():
+            return MessageType.REPLY if inner.response_to else MessageType.NEW
+        case EmojiReaction():
+            return MessageType.NEW if inner.retracted else MessageType.REACTION
+        case EditMessage():
+            return MessageType.EDIT
+        case DeleteMessage():
+            return MessageType.DELETE_REQUEST
+    return MessageType.NEW
+
+
+def differs(message: Dm3Message, payload: StatusMessage) -> bool:
+    """Whether a dm3 message shows another text than the payload that it carries."""
+    return (message.message or "") not in ("", plain_text(payload))
+
+
+def _data_uri(media_type: str, data: bytes) -> str:
+    return f"data:{media_type};base64,{b64encode(data).decode()}"
+
+
+def _read_data_uri(uri: str) -> tuple[str, dict[str, str], bytes] | None:
+    """The media type in lower case, its parameters and the data of a `data:` URI in base64; None: it is none."""
+    head, comma, data = uri.partition(",")
+    media_type, *parameters = head[5:].split(";")
+    if head[:5].lower() != "data:" or not comma or not parameters or parameters.pop().lower() != "base64":
+        return None
+    if media_type.lower() not in (_PROTOBUF, _NAMES):
+        return None
+    try:
+        decoded = decode_base64(data)
+    except ValueError:
+        return None
+    pairs = (parameter.partition("=") for parameter in parameters)
+    return media_type.lower(), {name.lower(): value for name, _, value in pairs}, decoded
+
+
+def _read_wrapper(parameters: Mapping[str, str], data: bytes) -> tuple[bytes, int | None] | None:
+    match parameters.get("message"):
+        case "status.ApplicationMetadataMessage":
+            return data, None
+        case "status.StatusProtocolMessage":
+            named = parameters.get("payload", "")
+            return data, PayloadType.__members__.get(named)
+    return None
+
+
+def _read_names(data: bytes) -> dict[ChatKey, str]:
+    """The names in an attachment: `{key: name}`. What is no such thing is left out."""
+    try:
+        value = parse(data, max_bytes=len(data))
+    except TheirError:
+        return {}
+    names: dict[ChatKey, str] = {}
+    for text, name in list(value.items())[:MAX_NAMES] if isinstance(value, dict) else ():
+        key = read_chat_key(text)
+        if key is not None and isinstance(name, str):
+            try:
+                names[key] = normalize(name)
+            except TheirError:
+                continue
+    return names

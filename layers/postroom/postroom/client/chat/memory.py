@@ -1,0 +1,278 @@
+"""What an owner's archive says of chats: it is the memory of them, on every device.
+
+All dm3 messages are read. Those that carry a wrapper become facts of the log, at the time of their postmark. One
+without a wrapper stands in the chat with its sender by its own time. One that the archive has removed keeps its place,
+without its text, by the request to delete it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from postroom.client.archive import Archive
+from postroom.client.chat.channels import ChannelRecord, find_channel
+from postroom.client.chat.dm3_carrier import CarriedWrapper, carrier_key, differs, find_wrapper, is_canonical
+from postroom.client.chat.unsent import UnsentMessage, read_unsent
+from postroom.core.errors import TheirError
+from postroom.protocols.dm3.dialect import read_reference
+from postroom.protocols.dm3.message import NEEDS_NO_TEXT, Dm3Message, MessageType
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.stored import SET_ASIDE, UNSENT, Entry, StoredEnvelope, Tombstone
+from postroom.protocols.status.chat_view import ChatView
+from postroom.protocols.status.checks import MAX_TEXT
+from postroom.protocols.status.enums import ChatKind, ContentType
+from postroom.protocols.status.ids import MessageId, message_id
+from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.log import ChatLog, Fact
+from postroom.protocols.status.messages import (
+    ChatMessage,
+    ChatMessageIdentity,
+    DeleteMessage,
+    EditMessage,
+    StatusMessage,
+)
+from postroom.protocols.status.sent_profile import SentProfile, profile_digest
+from postroom.protocols.status.verify import UNSIGNED, ChatRef, VerifiedPayload, verify
+from postroom.protocols.status.white_space import is_blank
+
+TEXT_DIFFERS: Final = "text-differs"
+"""A mark: the dm3 message shows another text than the payload, which counts."""
+PLAIN: Final = "plain"
+"""A mark: it was written as a dm3 message, not in a chat."""
+_PLAIN_TYPE: Final = 0
+"""No wrapper has this type: whoever passes on a plain text makes no message of Status of it."""
+_REMOVED: Final = "(deleted)"
+"""The text of a message that the archive has removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardedMessage:
+    """A dm3 message whose wrapper was discarded. `message_hash`: of the dm3 message."""
+
+    partner: str
+    message_hash: str
+    error: TheirError
+
+
+@dataclass(slots=True)
+class ChatMemory:
+    """The chats of one user.
+
+    `hashes`: of the dm3 message that carried a message, by the key of its fact and the partner's name; empty: it is not
+    encrypted yet. `wrappers`: of signed messages in channels, which may be passed on, by the same key. `buried`:
+    requests to delete messages, with what the archive has left of them.
+
+    `proven`: the names that a key's messages came from, by the key; `said`: what others say of names. `channels`: the
+    newest record of each channel. `identities`: those that the owner sent. `unsent`: what is not delivered yet, by the
+    ID of the chat's message.
+    """
+
+    log: ChatLog
+    hashes: dict[bytes, dict[str, str]] = field(default_factory=dict)
+    wrappers: dict[bytes, CarriedWrapper] = field(default_factory=dict)
+    buried: list[tuple[Fact, Tombstone]] = field(default_factory=list)
+    proven: dict[ChatKey, set[str]] = field(default_factory=dict)
+    said: dict[ChatKey, set[str]] = field(default_factory=dict)
+    channels: dict[str, ChannelRecord] = field(default_factory=dict)
+    identities: list[SentProfile] = field(default_factory=list)
+    unsent: dict[MessageId, list[UnsentMessage]] = field(default_factory=dict)
+    discarded: list[DiscardedMessage] = field(default_factory=list)
+
+    def view(self) -> ChatView:
+        """What is shown of the chats."""
+        return ChatView(
+            self.log,
+            (name for name, record in self.channels.items() if record.is_joined),
+            parted=(name for name, record in self.channels.items() if not record.is_joined),
+        )
+
+    def id_of(self, fact: Fact) -> MessageId:
+        """The ID by which others know a message, too: whoever passes a channel's message on can give it further IDs."""
+        carried = self.wrappers.get(fact.key)
+        return message_id(fact.author, carried.wrapper) if carried and len(self.log.ids(fact)) > 1 else fact.id
+
+    def key_at(self, name: str) -> ChatKey | None:
+        """A key whose messages came from a name; None: none did."""
+        return next((key for key, names in self.proven.items() if name in names), None)
+
+    def name_proven(self, key: ChatKey) -> str:
+        """A name from which messages of a key came; empty: none did."""
+        return min(self.proven.get(key, ()), default="")
+
+    def names_of(self, key: ChatKey) -> list[str]:
+        """The names at which a key may be reached: those proven first, then those that others say."""
+        proven = self.proven.get(key, set())
+        return [*sorted(proven), *sorted(self.said.get(key, set()) - proven)]
+
+
+def read_memory(archive: Archive, own: ChatKey) -> ChatMemory:
+    """Read all chats of an archive. Raises as `Archive` does."""
+    memory = ChatMemory(ChatLog(own))
+    # First, because another device may deliver them meanwhile: better found twice than not at all.
+    for unsent in read_unsent(archive):
+        _add_unsent(memory, unsent)
+    for partner in archive.conversations():
+        if partner not in (SET_ASIDE, UNSENT):
+            _read_conversation(memory, archive.owner, partner, archive.whole(partner))
+    _add_buried(memory)
+    return memory
+
+
+def _read_conversation(memory: ChatMemory, owner: str, partner: str, entries: list[Entry]) -> None:
+    plain: list[tuple[StoredEnvelope, ChatKey]] = []
+    ids: dict[str, MessageId] = {}
+    other: ChatKey | None = None
+    removed = {name: entry for entry in entries if isinstance(entry, Tombstone) for name in entry.hashes()}
+    for entry in entries:
+        if not isinstance(entry, StoredEnvelope):
+            continue
+        carried = find_wrapper(entry.message)
+        key = carrier_key(entry)
+        if key:
+            memory.proven.setdefault(key, set()).add(entry.author)
+        if carried is None:
+            if key:
+                plain.append((entry, key))
+                ids |= dict.fromkeys(entry.hashes(), MessageId(f"0x{entry.message_hash}"))
+        elif (fact := _add(memory, partner, entry, key, carried)) is not None:
+            ids |= dict.fromkeys(entry.hashes(), fact.id)
+            other = other or _other_of_two(memory, fact)
+            _note_buried(memory, fact, entry, removed)
+            if entry.author == owner == partner and key == memory.log.own:
+                _note_channel(memory, entry.message)
+    for entry, key in plain:
+        chat = key if entry.author != owner else memory.key_at(partner) or other
+        if chat is not None and (message := _plain_message(entry, ids)) is not None:
+            fact = memory.log.add(_plain_fact(entry, key, message, chat), _came_at(entry))
+            memory.hashes.setdefault(fact.key, {})[partner] = entry.message_hash
+
+
+def _other_of_two(memory: ChatMemory, fact: Fact) -> ChatKey | None:
+    """Whom the owner has written to; None: it is not the owner's, or not in a chat of two."""
+    is_own = fact.author == memory.log.own and fact.chat is not None and fact.chat.kind is ChatKind.ONE_TO_ONE
+    return ChatKey(fact.chat.id) if fact.chat is not None and is_own else None
+
+
+def _add(
+    memory: ChatMemory, partner: str, entry: StoredEnvelope, carrier: ChatKey, carried: CarriedWrapper
+) -> Fact | None:
+    """Add what a dm3 message carries; None: it was discarded."""
+    try:
+        fact = _add_wrapper(memory, entry.message, carrier, carried, _came_at(entry))
+    except TheirError as error:
+        memory.discarded.append(DiscardedMessage(partner, entry.message_hash, error))
+        return None
+    hashes = memory.hashes.setdefault(fact.key, {})
+    # Others refer to the author's own dm3 message, which the author can have removed.
+    if carrier == fact.author or not hashes.get(partner):
+        hashes[partner] = entry.message_hash
+    _note_identity(memory, fact, partner)
+    for key, name in carried.names.items():
+        memory.said.setdefault(key, set()).add(name)
+    return fact
+
+
+def _add_wrapper(
+    memory: ChatMemory, message: Dm3Message, carrier: ChatKey, carried: CarriedWrapper, at_ms: int
+) -> Fact:
+    verified = verify(carried.wrapper, own=memory.log.own, named=carried.type, carrier=carrier)
+    # Whoever passes a message on must not give it a mark.
+    if verified.message is not None and carrier == verified.author and differs(message, verified.message):
+        verified = replace(verified, marks=(*verified.marks, TEXT_DIFFERS))
+    fact = memory.log.add(verified, at_ms)
+    if fact.chat is not None and fact.chat.kind is ChatKind.PUBLIC_GROUP and UNSIGNED not in fact.marks:
+        known = memory.wrappers.get(fact.key)
+        if known is None or (known.wrapper != carried.wrapper and is_canonical(carried)):
+            memory.wrappers[fact.key] = carried
+    return fact
+
+
+def _note_buried(memory: ChatMemory, fact: Fact, entry: StoredEnvelope, removed: Mapping[str, Tombstone]) -> None:
+    metadata = entry.message.metadata
+    if metadata.type is MessageType.DELETE_REQUEST and isinstance(fact.message, DeleteMessage):
+        left = removed.get(read_reference(metadata.reference_message_hash or ""))
+        if left is not None and left.author == entry.author:
+            memory.buried.append((fact, left))
+
+
+def _add_buried(memory: ChatMemory) -> None:
+    """Add a message in place of each that the archive has removed; one that is still there in another conversation
+    stays."""
+    if not memory.buried:
+        return
+    there = {id_ for fact in memory.log if isinstance(fact.message, ChatMessage) for id_ in memory.log.ids(fact)}
+    for deletion, left in memory.buried:
+        if not isinstance(deletion.message, DeleteMessage) or deletion.chat is None:
+            continue
+        id_, chat = deletion.message.message_id, deletion.chat
+        if id_ not in there and left.timestamp_ms > 0:
+            at_ms = left.timestamp_ms
+            message = ChatMessage(at_ms, at_ms, _REMOVED, chat.id, chat.kind, ContentType.TEXT_PLAIN)
+            payload = VerifiedPayload(MessageId(id_), deletion.author, _PLAIN_TYPE, id_.encode(), message, chat)
+            memory.log.add(payload, at_ms)
+
+
+def _note_identity(memory: ChatMemory, fact: Fact, receiver: str) -> None:
+    if fact.author == memory.log.own and isinstance(fact.message, ChatMessageIdentity):
+        sent = SentProfile(fact.at_ms, profile_digest(fact.message), frozenset({receiver}))
+        memory.identities.append(sent)
+
+
+def _note_channel(memory: ChatMemory, message: Dm3Message) -> None:
+    record = find_channel(message)
+    known = memory.channels.get(record.channel) if record else None
+    if record is not None and (known is None or record > known):
+        memory.channels[record.channel] = record
+
+
+def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
+    """The owner's message counts from when it was written, whether it was delivered or not."""
+    carried = find_wrapper(unsent.message)
+    if carried is None:
+        return
+    fact = _add_wrapper(memory, unsent.message, memory.log.own, carried, unsent.timestamp_ms)
+    receiver = normalize(unsent.to)
+    memory.unsent.setdefault(fact.id, []).append(unsent)
+    memory.hashes.setdefault(fact.key, {})[receiver] = unsent.sealed.message_hash if unsent.sealed else ""
+    _note_identity(memory, fact, receiver)
+    if receiver == normalize(unsent.message.metadata.sender):
+        _note_channel(memory, unsent.message)
+
+
+def _came_at(entry: StoredEnvelope) -> int:
+    """When a dm3 message came: by its postmark; the owner's own by their time."""
+    return entry.postmark.incoming_timestamp_ms if entry.postmark else entry.timestamp_ms
+
+
+def _plain_message(entry: StoredEnvelope, ids: Mapping[str, MessageId]) -> StatusMessage | None:
+    """A dm3 message as one of a chat; None: it has nothing to show there."""
+    metadata = entry.message.metadata
+    if metadata.type in NEEDS_NO_TEXT or metadata.timestamp_ms <= 0:
+        return None
+    text = entry.message.message or ""
+    text = "(no text)" if is_blank(text) else text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
+    about = ids.get(read_reference(metadata.reference_message_hash or ""), "")
+    chat_id = "plain"
+    if metadata.type is MessageType.EDIT and about:
+        return EditMessage(metadata.timestamp_ms, text, chat_id, about, ChatKind.ONE_TO_ONE)
+    return ChatMessage(
+        metadata.timestamp_ms,
+        metadata.timestamp_ms,
+        text,
+        chat_id,
+        ChatKind.ONE_TO_ONE,
+        ContentType.TEXT_PLAIN,
+        response_to=about,
+    )
+
+
+def _plain_fact(entry: StoredEnvelope, author: ChatKey, message: StatusMessage, other: ChatKey) -> VerifiedPayload:
+    return VerifiedPayload(
+        MessageId(f"0x{entry.message_hash}"),
+        author,
+        _PLAIN_TYPE,
+        entry.message_hash.encode(),
+        message,
+        ChatRef(ChatKind.ONE_TO_ONE, other),
+        (PLAIN,),
+    )

@@ -1,0 +1,47 @@
+"""Records of channels in dm3 messages to oneself."""
+
+import json
+from base64 import b64encode
+from dataclasses import replace
+
+import pytest
+from tests.client.chat.network import ALICE, BOB, CAROL, ChatNetwork
+
+from postroom.client.chat.channels import MAX_RECEIVERS, ChannelRecord, find_channel, write_channel
+from postroom.client.dm3 import Dm3Draft
+from postroom.protocols.dm3.message import Attachment, Dm3Message
+
+RECORD = ChannelRecord("tea", 7, True, (BOB, CAROL), True)
+HEAD = "data:application/vnd.postroom.chat-channel+json;base64,"
+WRITTEN = {"channel": "tea", "clock": 7, "joined": True, "to": [BOB], "relay": False}
+
+
+def carrying(network: ChatNetwork, *uris: str) -> Dm3Message:
+    message = network[ALICE].sender().sign(Dm3Draft(ALICE, "text"))
+    return replace(message, attachments=tuple(map(Attachment, uris)))
+
+
+@pytest.mark.parametrize("record", [RECORD, ChannelRecord("tea", 8, False)])
+def test_a_record_is_found_as_it_was_written(network: ChatNetwork, record: ChannelRecord) -> None:
+    assert find_channel(carrying(network, "data:text/plain,x", write_channel(record))) == record
+    assert find_channel(carrying(network)) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"channel": "Tea"}, {"clock": "7"}, {"joined": 1}, {"to": "bob.eth"}, {"to": ["a..b"]}, {"relay": None},
+        {"to": [f"n{number}.eth" for number in range(MAX_RECEIVERS + 1)]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_record_is_not_found(network: ChatNetwork, changed: dict[str, object]) -> None:
+    data = json.dumps({**WRITTEN, **changed}).encode()
+    assert find_channel(carrying(network, HEAD + b64encode(data).decode())) is None
+    good = json.dumps(WRITTEN).encode()
+    assert find_channel(carrying(network, HEAD + b64encode(good).decode())) is not None
+
+
+def test_the_record_that_was_said_last_is_larger() -> None:
+    assert replace(RECORD, clock=8, is_joined=False, receivers=()) > RECORD
+    assert replace(RECORD, is_joined=False) != RECORD

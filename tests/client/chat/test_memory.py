@@ -1,0 +1,82 @@
+"""What an archive says of chats, while other devices write to it."""
+
+from dataclasses import dataclass, replace
+
+from tests.client.chat.network import ALICE, BOB, MALLORY, ChatNetwork, Device
+
+from postroom.client.archive import HomeObject, MemoryHome
+from postroom.client.chat.channels import ChannelRecord, write_channel
+from postroom.client.chat.dm3_carrier import encodings
+from postroom.client.chat.memory import read_memory
+from postroom.client.dm3 import Dm3Draft
+from postroom.protocols.dm3.stored import StoredEnvelope, store_envelope
+from postroom.protocols.status import sending
+from postroom.protocols.status.enums import ChatKind, PayloadType
+from postroom.protocols.status.verify import ChatRef
+
+
+@dataclass
+class Busy:
+    """A home in which another device does something before the n-th read."""
+
+    home: MemoryHome
+    act: object
+    at: int
+    reads: int = 0
+
+    def get(self, key: str) -> HomeObject | None:
+        if self.reads == self.at and callable(self.act):
+            self.act()
+        self.reads += 1
+        return self.home.get(key)
+
+    def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+        return self.home.put(key, data, etag=etag)
+
+    def delete(self, key: str) -> None:
+        self.home.delete(key)
+
+
+def test_a_message_that_another_device_delivers_meanwhile_is_there_all_the_time(
+    network: ChatNetwork, alice: Device
+) -> None:
+    alice.send(BOB, "first")
+    network[BOB].service.is_down = True
+    alice.send(BOB, "second")
+    network[BOB].service.is_down = False
+    state = network.state()
+    at = 0
+    while True:
+        network.restore(state)
+        busy = Busy(network[ALICE].home, network.device(ALICE).pull, at)
+        texts = [
+            fact.message.text  # type: ignore[union-attr]
+            for fact in read_memory(network[ALICE].archive(busy), network[ALICE].key).log.messages(
+                ChatRef(ChatKind.ONE_TO_ONE, network[BOB].key)
+            )
+        ]
+        assert texts == ["first", "second"]
+        if busy.reads <= at:
+            break
+        at += 1
+    assert at > 4
+
+
+def test_a_channel_is_joined_by_nobody_else(network: ChatNetwork, alice: Device) -> None:
+    """Not even by a message that claims to be from oneself, and carries what one once wrote in a channel."""
+    chat = ChatRef(ChatKind.PUBLIC_GROUP, "tea")
+    message = sending.text_message(chat, network.now_ms, network.now_ms, "hello")
+    wrapper = network[ALICE].carry(MALLORY, message)
+    uris = (
+        *encodings(wrapper, PayloadType.CHAT_MESSAGE, {}),
+        write_channel(ChannelRecord("tea", network.now_ms, True, (MALLORY,), True)),
+    )
+    sender = replace(network[MALLORY].sender(), name=ALICE)
+    forged = sender.sign(Dm3Draft(ALICE, "hello", encodings=uris))
+    envelope = network[MALLORY].sender().send(Dm3Draft(BOB, "x")).envelope
+    assert envelope is not None
+    stored = store_envelope(envelope, forged, None)
+    for entry in (stored, replace(stored, unverified="ProfileUnknown")):
+        alice.archive.merge(ALICE, [entry])
+    assert isinstance(stored, StoredEnvelope)
+    assert read_memory(alice.archive, alice.chats.own).channels == {}
