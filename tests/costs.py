@@ -23,6 +23,7 @@ _NEEDS = {
     "stack": re.compile(r"\bministack\b|tests\.faults\b|postroom (demo|up)\b|make (demo|up)\b"),
     "spark": re.compile(r"spark-submit|\bjava\b"),
     "validators": re.compile(r"\b(named|knotd|unbound)\b"),
+    "protoc": re.compile(r"grpc_tools|make protos\b"),
 }
 """Programs that only tests with these markers may start, by their command lines."""
 _started: set[str] = set()

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from postroom.cli import admin, archive, dcp, dead_letters, dm3, domain, jobs, lookup, mailbox, subject, wallet
+from postroom.cli import admin, archive, chat, dcp, dead_letters, dm3, domain, jobs, lookup, mailbox, subject, wallet
 from postroom.cli.audit import audit
 from postroom.cli.cost import cost
 from postroom.cli.doctor import doctor
@@ -44,6 +44,7 @@ app.add_typer(wallet.app, name="wallet")
 app.add_typer(mailbox.app, name="mailbox")
 app.add_typer(archive.app, name="archive")
 app.add_typer(dm3.app, name="dm3")
+app.add_typer(chat.app, name="chat")
 app.add_typer(dcp.app, name="dcp")
 app.add_typer(lookup.app, name="dns")
 app.add_typer(dead_letters.app, name="dead-letters")
@@ -60,7 +61,8 @@ app.command()(cost)
 @app.command()
 def demo() -> None:
     """Run a demonstration of the main flows in a local stack."""
-    from postroom.local.checkout import require, template_path
+    from postroom.core.extras import require
+    from postroom.local.checkout import template_path
 
     template = template_path()
     require("the story", "local", "peers")

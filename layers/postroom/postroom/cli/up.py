@@ -60,7 +60,8 @@ def up(
 
     It has a few example domains. What happens to messages is printed, as by `postroom logs`.
     """
-    from postroom.local.checkout import require, template_path
+    from postroom.core.extras import require
+    from postroom.local.checkout import template_path
 
     template = template_path()
     require("the local stack", "local")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def list_conversations(options: ArchiveOptions, as_json: AsJson = False) -> None:
     """List the conversations, with the time of the newest message."""
-    from postroom.protocols.dm3.stored import SET_ASIDE
+    from postroom.protocols.dm3.stored import SET_ASIDE, UNSENT
 
     found: list[dict[str, JsonValue]] = []
     with (
@@ -32,7 +32,7 @@ def list_conversations(options: ArchiveOptions, as_json: AsJson = False) -> None
     if as_json:
         print_json({"owner": archive.owner, "conversations": list(found)})
         return
-    talks = [it for it in found if it["partner"] != SET_ASIDE]
+    talks = [it for it in found if it["partner"] not in (SET_ASIDE, UNSENT)]
     print_table(
         ("partner", "messages", "newest"),
         [(str(it["partner"]), str(it["messages"]), str(it["newest"])) for it in talks],
@@ -40,6 +40,10 @@ def list_conversations(options: ArchiveOptions, as_json: AsJson = False) -> None
     for it in found:
         if it["partner"] == SET_ASIDE:
             print_line(f"{it['messages']} messages are set aside; `postroom archive show {SET_ASIDE}` shows them")
+        elif it["partner"] == UNSENT and it["messages"]:
+            print_line(
+                f"{it['messages']} messages of chats are not delivered yet; `postroom chat pull` sends them again"
+            )
 
 
 def _described(partner: str, entries: "list[Entry]") -> dict[str, JsonValue]:

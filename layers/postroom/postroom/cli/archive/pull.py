@@ -19,6 +19,7 @@ from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from postroom.client.archive.pull import Pulled
+    from postroom.core.ijson import JsonValue
 
 
 def pull(
@@ -52,18 +53,27 @@ def pull(
             progress("pulling", lambda: mailbox.status().waiting) as met,
         ):
             pulled = bring(mailbox, archive, MailReceiver(name, users, profiles, older=older), met)
-    _print(pulled, as_json=as_json)
+    if as_json:
+        print_json(pulled_as_json(pulled))
+    else:
+        print_pulled(pulled)
     if pulled.left or pulled.unopened or pulled.damaged:
         raise typer.Exit(Exit.UNAVAILABLE)
 
 
-def _print(pulled: "Pulled", *, as_json: bool) -> None:
-    if as_json:
-        print_json({
-            "kept": pulled.kept, "set_aside": dict(pulled.set_aside),
-            "left": dict(pulled.left), "unopened": pulled.unopened, "damaged": dict(pulled.damaged),
-        })  # fmt: skip
-        return
+def pulled_as_json(pulled: "Pulled") -> "dict[str, JsonValue]":
+    """What was pulled, for programs."""
+    return {
+        "kept": pulled.kept,
+        "set_aside": dict(pulled.set_aside),
+        "left": dict(pulled.left),
+        "unopened": pulled.unopened,
+        "damaged": dict(pulled.damaged),
+    }
+
+
+def print_pulled(pulled: "Pulled") -> None:
+    """What was pulled, for people."""
     print_line(f"{pulled.kept} messages were stored")
     for reason, count in pulled.set_aside.items():
         print_line(f"  {count} of them set aside: {reason}")

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from postroom.cli.exits import RefusalFault, UnavailableFault
 from postroom.cli.network import Network, build_https, open_resolvers
 from postroom.core.errors import NotNowError
+from postroom.core.extras import require
 
 
 def set_local_text(network: Network, name: str, key: str, text: str, resolver: bytes | None) -> bytes:
@@ -13,8 +14,6 @@ def set_local_text(network: Network, name: str, key: str, text: str, resolver: b
 
     `resolver`: that it has; None: the name is registered. Raises RefusalFault, UnavailableFault.
     """
-    from postroom.local.checkout import require
-
     require("the local chain", "local")
     from postroom.local.chain.accounts import ChainAccount
     from postroom.local.chain.ens_names import OWNER, PUBLIC_RESOLVER, LocalEns

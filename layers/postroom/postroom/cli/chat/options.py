@@ -1,0 +1,63 @@
+"""The options of the commands that use an owner's chats, and the chats that they open."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.archive.homes import FORMS
+from postroom.cli.dm3.archive import open_own_archive
+from postroom.cli.dm3.inputs import KeyFile, dm3_name, load_user_keys
+from postroom.cli.dm3.names import NameOptions
+from postroom.cli.exits import NotFoundFault, UsageFault
+from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
+from postroom.cli.options import OptionGroup
+from postroom.cli.owner import OwnersKeyOptions
+
+if TYPE_CHECKING:
+    from postroom.client import Mailbox
+    from postroom.client.chat import Chats
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatOptions(OptionGroup):
+    """Who chats, and where the chats are kept."""
+
+    key: KeyFile
+    home: Annotated[
+        str, typer.Option("--home", envvar="POSTROOM_HOME", metavar="HOME", help=f"The archive's home: {FORMS}.")
+    ]
+    owner: Annotated[
+        str | None,
+        typer.Option("--as", metavar="NAME", help="Your name.", show_default="the archive's", parser=dm3_name),
+    ] = None
+    names: NameOptions
+    connections: ConnectionOptions
+
+    @contextmanager
+    def open(self) -> Iterator["Chats"]:
+        """The chats, until the block ends. Their errors end the command."""
+        from postroom.client.chat import ChatError, Chats, NoSuchChatError
+        from postroom.client.dm3 import Dm3Sender
+
+        keys = load_user_keys(self.key)
+        network = self.names.network_with(self.connections)
+        with (
+            self.names.profiles(network) as profiles,
+            open_own_archive(self.home, self.key, self.connections, self.owner) as archive,
+            open_resolvers(network) as resolvers,
+        ):
+            sender = Dm3Sender(archive.owner, keys, profiles, build_https(network, resolvers))
+            try:
+                yield Chats(archive, sender)
+            except NoSuchChatError as error:
+                raise NotFoundFault(str(error)) from None
+            except ChatError as error:
+                raise UsageFault(str(error)) from None
+
+    def mailbox(self, at: str, chats: "Chats") -> "AbstractContextManager[Mailbox]":
+        """The mailbox of the chats' owner at a post office."""
+        owner = OwnersKeyOptions(key=self.key, ca_file=self.connections.ca_file, local=self.connections.local)
+        return owner.open_at(at, chats.name)

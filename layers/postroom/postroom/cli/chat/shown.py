@@ -1,0 +1,82 @@
+"""Chats as lines for people."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from postroom.core.timestamps import write_timestamp
+
+if TYPE_CHECKING:
+    from postroom.core.ijson import JsonValue
+
+_YEAR_9999_MS: Final = 253_370_764_800_000
+_TITLES: Final = {"one-to-one": "with", "public": "channel", "group": "group"}
+
+
+def lines_of(view: "dict[str, JsonValue]") -> Iterator[str]:
+    """The lines of a view (`view_as_json`): a title for each chat, its messages, and what is not shown."""
+    shown: Any = view
+    for chat in shown["chats"]:
+        yield from chat_lines(chat, shown["people"])
+        yield ""
+    for fact in shown["not_shown"]:
+        yield f"not shown: {fact['id']} by {_name(fact['author'], shown['people'])}: {fact['reason']}"
+
+
+def chat_lines(chat: Any, people: Any) -> Iterator[str]:
+    """A title, and the messages of one chat."""
+    yield _title(chat, people)
+    for message in chat["messages"]:
+        yield from _message(message, chat["messages"], people)
+
+
+def chat_line(chat: Any, people: Any) -> str:
+    """One line of a chat, with the newest of its messages."""
+    newest = [f"{_time(each['clock'])} {_content(each)}" for each in chat["messages"][-1:]]
+    return ": ".join([_title(chat, people), *newest])
+
+
+def _title(chat: Any, people: Any) -> str:
+    kind = _TITLES[chat["kind"]]
+    if chat["kind"] == "one-to-one":
+        return f"{kind} {_name(chat['id'], people)}"
+    if chat["kind"] == "public":
+        return f"{kind} #{chat['id']}"
+    members = ", ".join(_name(member, people) for member in chat["members"])
+    return f"{kind} {chat['name']!r}: {members or 'no members'}"
+
+
+def _message(message: Any, others: Any, people: Any) -> Iterator[str]:
+    words = [message["id"][:10], _time(message["clock"]), f"{_name(message['author'], people)}:", _content(message)]
+    words += [f"[{mark}]" for mark in (*(["edited"] if message["edited"] else []), *message["marks"])]
+    if message["pinned"]:
+        words.append("[pinned]")
+    yield "  " + " ".join(words)
+    if message["response_to"]:
+        answered = next((each for each in others if each["id"] == message["response_to"]), None)
+        yield f"    in reply to: {_content(answered) if answered else message['response_to']}"
+    for kind, authors in message["reactions"].items():
+        yield f"    {kind}: {', '.join(_name(author, people) for author in authors)}"
+
+
+def _content(message: Any) -> str:
+    if message["deleted"]:
+        return "(deleted)"
+    parts = [message["text"].replace("\n", " ⏎ ")] if message["text"] else []
+    if media := message["media"]:
+        parts.append(f"({media['kind']}, {media['reason'] or '{} bytes'.format(media['bytes'])})")
+    if sticker := message["sticker"]:
+        parts.append(f"(sticker {sticker['hash'][:16]})")
+    return " ".join(parts) or "(empty)"
+
+
+def _name(key: str, people: Any) -> str:
+    """A name that is proven; otherwise what its user says, or the pseudonym, beside what nobody can choose."""
+    person = people[key]
+    return (
+        person["name"]
+        or f"{person['ens_name'] or person['display_name'] or person['pseudonym']} ({person['short_key']})"
+    )
+
+
+def _time(clock: int) -> str:
+    return write_timestamp(clock) if clock < _YEAR_9999_MS else f"{clock} ms"

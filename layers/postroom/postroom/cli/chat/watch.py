@@ -1,0 +1,51 @@
+"""`postroom chat watch`: what happens in the chats, as it happens."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from postroom.cli.archive.inputs import archive_errors
+from postroom.cli.chat.options import ChatOptions
+from postroom.cli.inputs import AsJson
+from postroom.cli.output import print_json_line
+from postroom.cli.owner import At
+from postroom.cli.terminal import print_line
+
+if TYPE_CHECKING:
+    from postroom.client.chat import ChatChange, Chats
+
+
+def watch(
+    at: At,
+    options: ChatOptions,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="End when nothing came for so many seconds.", show_default="for ever")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring messages as they come, and print each change of a chat.
+
+    With --json, a line for each: {"change": "added|changed|removed", "chat", "message", "people"}.
+    """
+    with archive_errors(), options.open() as chats, options.mailbox(at, chats) as mailbox:
+        for change in chats.watch(mailbox, True if seconds is None else seconds):
+            _print(chats, change, as_json=as_json)
+
+
+def _print(chats: "Chats", change: "ChatChange", *, as_json: bool) -> None:
+    from postroom.cli.chat.shown import chat_lines
+    from postroom.protocols.status.view_json import chat_as_json, people_as_json, shown_as_json
+
+    view = chats.view()
+    chat = view.chat(change.chat)
+    people = people_as_json(view, [(chat, [change.message])], proven=chats.memory.name_proven)
+    if as_json:
+        print_json_line({
+            "change": str(change.kind), "chat": change.chat.as_json(), "message": shown_as_json(change.message),
+            "people": people,
+        })  # fmt: skip
+        return
+    title, *lines = chat_lines(chat_as_json(chat, [change.message]), people)
+    print_line(f"{change.kind} in {title}")
+    for line in lines:
+        print_line(line, flush=True)

@@ -1,0 +1,114 @@
+"""The terminal client on a screen of 80 x 24 that a test reads, with keys that it presses and jobs that it runs."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from tests.client.chat.network import Device, Mailbox, Points
+from textual.pilot import Pilot
+
+from postroom.cli.chat.terminal_client.app import ChatClientApp
+from postroom.cli.chat.terminal_client.drawing import PictureDrawer
+from postroom.cli.chat.terminal_client.layout import Cells
+from postroom.cli.chat.terminal_client.model import ClientModel
+from postroom.cli.chat.terminal_client.read_marks import ReadMarks
+from postroom.cli.chat.terminal_client.session import ChatSession
+from postroom.cli.chat.terminal_client.snapshot import newest_came, read_snapshot
+from postroom.protocols.status.message_media import MessageMedia
+
+WIDTH, HEIGHT = 80, 24
+
+
+@dataclass
+class StepRunner:
+    """Jobs that run when the test says so."""
+
+    jobs: list[Callable[[], None]] = field(default_factory=list)
+
+    def submit(self, job: Callable[[], None]) -> None:
+        self.jobs.append(job)
+
+    def run(self) -> None:
+        while self.jobs:
+            self.jobs.pop(0)()
+
+
+@dataclass
+class ClientScreen:
+    """The client of one person. `kept`: all marks that were kept."""
+
+    app: ChatClientApp
+    pilot: Pilot[BaseException | None]
+    runner: StepRunner
+    kept: list[ReadMarks]
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+
+    async def type(self, text: str) -> None:
+        names = {" ": "space", "\n": "ctrl+j", "/": "slash", "@": "at", "#": "number_sign", ".": "full_stop"}
+        await self.pilot.press(*(names.get(character, character) for character in text))
+
+    async def work(self) -> None:
+        """Everything that is to be done is done, and shown."""
+        self.runner.run()
+        await self.pilot.pause()
+
+    async def pull(self) -> None:
+        await self.press("ctrl+r")
+        await self.work()
+
+    @property
+    def lines(self) -> list[str]:
+        """What is on the screen, without styles."""
+        strips = self.app.screen._compositor.render_strips()
+        return ["".join(segment.text for segment in strip) for strip in strips]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.rstrip() for line in self.lines)
+
+    @property
+    def messages(self) -> str:
+        """The right part, without the border."""
+        return "\n".join(line[26:].rstrip() for line in self.lines)
+
+    @property
+    def chats(self) -> list[str]:
+        """The lines of the list of chats."""
+        return [line[:25].rstrip() for line in self.lines[2:-4] if line[:25].strip()]
+
+    @property
+    def status(self) -> str:
+        return self.lines[-2].strip()
+
+    @property
+    def keys(self) -> str:
+        return self.lines[-1].strip()
+
+
+Scenario = Callable[[ClientScreen], Awaitable[None]]
+
+
+def show_client(
+    device: Device,
+    scenario: Scenario,
+    *,
+    marks: ReadMarks | None = None,
+    draw: Callable[[MessageMedia], Sequence[Cells]] = lambda _: (),
+) -> ChatClientApp:
+    """Run the client of a device; the first pull is done."""
+    chats, runner, kept = device.chats, StepRunner(), list[ReadMarks]()
+    marks = marks or ReadMarks(chats.own, newest_came(chats))
+    model = ClientModel(read_snapshot(chats), marks)
+    session = ChatSession(chats, Mailbox(device.person.service, Points()), runner, StepRunner())
+    app = ChatClientApp(model, session, PictureDrawer(runner, draw), kept.append)
+
+    async def run() -> None:
+        async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
+            client = ClientScreen(app, pilot, runner, kept)
+            await client.work()
+            await scenario(client)
+
+    asyncio.run(run())
+    return app

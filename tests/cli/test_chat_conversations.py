@@ -1,0 +1,86 @@
+"""`postroom chat list|show|who` and what commands of the archive show of chats, over TLS on loopback."""
+
+import json
+
+from tests.cli.chat_commands import ChatCommands
+from tests.cli.chat_commands import api as api
+from tests.cli.chat_commands import chat as chat
+from tests.cli.chat_commands import clients as clients
+from tests.cli.chat_commands import deployed as deployed
+from tests.client.chat.network import ALICE, BOB, CAROL
+
+
+def test_list_shows_each_chat_with_its_newest_message(chat: ChatCommands) -> None:
+    chat(ALICE, "send", BOB, "hello")
+    chat(ALICE, "send", BOB, "there")
+    chat(ALICE, "join", "tea", "--to", CAROL)
+    chat(BOB, "send", ALICE, "hi")
+    chat(ALICE, "pull")
+    lines = chat(ALICE, "list").stdout.splitlines()
+    assert sorted(line.rsplit(" ", 1)[-1] for line in lines) == ["#tea", "hi"]
+    assert any(line.startswith(f"with {BOB}: ") for line in lines)
+    said = chat.said(ALICE, "list")
+    assert {it["kind"]: [each["text"] for each in it["messages"]] for it in said["chats"]} == {
+        "one-to-one": ["hi"], "public": [],
+    }  # fmt: skip
+    assert {person["name"] for person in said["people"].values()} == {BOB}
+
+
+def test_show_prints_messages_with_replies_and_reactions(chat: ChatCommands) -> None:
+    first = chat.said(ALICE, "send", BOB, "tea?")["id"]
+    chat(BOB, "pull")
+    chat(BOB, "react", ALICE, first)
+    reply = chat.said(BOB, "send", ALICE, "yes\nplease", "--reply-to", first)["id"]
+    chat(ALICE, "pull")
+    title, *lines = chat(ALICE, "show", BOB).stdout.splitlines()
+    assert title == f"with {BOB}"
+    assert [line.split() for line in lines] == [
+        [first[:10], lines[0].split()[1], f"{ALICE}:", "tea?"],
+        ["LOVE:", BOB],
+        [reply[:10], lines[2].split()[1], f"{BOB}:", "yes", "⏎", "please"],
+        ["in", "reply", "to:", "tea?"],
+    ]
+    assert [it["id"] for it in chat.said(ALICE, "show", BOB, "--last", "1")["messages"]] == [reply]
+
+
+def test_a_strangers_text_shows_no_escapes(chat: ChatCommands) -> None:
+    chat(ALICE, "send", BOB, "\x1b[31mred\u202egnp.exe")
+    chat(BOB, "pull")
+    for words in (("show", ALICE), ("list",)):
+        shown = chat(BOB, *words).stdout
+        assert "red" in shown
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+
+
+def test_who_lists_names_pseudonyms_and_keys(chat: ChatCommands) -> None:
+    chat(ALICE, "send", BOB, "hello")
+    chat(BOB, "pull")
+    key = chat.network[ALICE].key
+    head, line = chat(BOB, "who").stdout.splitlines()
+    assert head.split() == ["name", "pseudonym", "says", "key"]
+    assert line.startswith(ALICE)
+    assert line.endswith(key)
+    said = chat.said(BOB, "who")
+    assert (said[key]["name"], said[key]["names"]) == (ALICE, [ALICE])
+
+
+def test_the_archive_finds_what_the_chat_shows_and_nothing_of_how_it_is_sent(chat: ChatCommands) -> None:
+    sent = chat.said(ALICE, "send", BOB, "good morning")["id"]
+    gone = chat.said(ALICE, "send", BOB, "regretted")["id"]
+    chat(ALICE, "edit", BOB, sent, "good evening")
+    chat(ALICE, "delete", BOB, gone)
+    chat.network[BOB].service.is_down = True
+    chat(ALICE, "send", BOB, "not delivered")
+    for more in ((), ("--no-index",)):
+        found = [
+            json.loads(chat.archive(ALICE, "search", word, *more, "--json").stdout)
+            for word in ("evening", "regretted", "attachments", "sealed", "protobuf")
+        ]
+        assert [len(hits) for hits in found] == [1, 0, 0, 0, 0]
+    done = chat.archive(ALICE, "verify", "--pinned", "names.json", "--resolver", "tcp://127.0.0.1:9", "--json")
+    verified = json.loads(done.stdout)
+    assert (done.exit_code, verified["flaws"], verified["set_aside"], verified["unproven"]) == (0, [], 1, 0)
+    listed = chat.archive(ALICE, "list").stdout.splitlines()
+    assert [line.split()[0] for line in listed] == ["partner", BOB, "1"]
+    assert listed[-1] == "1 messages of chats are not delivered yet; `postroom chat pull` sends them again"
