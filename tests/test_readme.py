@@ -1,4 +1,4 @@
-"""The README, docs/start/try-it.md and docs/receive/client.md: every command and example is run here, as printed."""
+"""The README, docs/start and docs/receive/client.md: every command and example is run here, as printed."""
 
 import json
 import os
@@ -25,8 +25,9 @@ def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
-DEMO, UP, FIRST_MESSAGE, COMPLETION = blocks(README)
-VERDICTS, LOGS, DM3_MESSAGE, CHAIN, OWNER, AUDIT, DOCTOR = blocks(page("start/try-it.md"))
+DEMO, UP, FIRST_MESSAGE, CHAT = blocks(README)
+VERDICTS, LOGS, DM3_MESSAGE, CHAIN, OWNER, AUDIT, DOCTOR, COMPLETION = blocks(page("start/try-it.md"))
+FIRST_CHAT, GROUP, PICTURE = blocks(page("start/chat.md"))
 READ, SETTINGS = blocks(page("receive/client.md"))
 SIX_LINES, WAITING, *OTHERS, NOTEBOOK = blocks(page("receive/client.md"), "python")
 [TIERS] = blocks(page("CONTRIBUTING.md"))
@@ -84,11 +85,12 @@ def test_the_readme_has_at_most_120_lines() -> None:
 
 def test_the_commands_of_the_pages_are_run_here() -> None:
     assert (DEMO, UP) == ("make demo\n", "make up\n")
-    for commands in (FIRST_MESSAGE, COMPLETION, VERDICTS, LOGS, DM3_MESSAGE, CHAIN, OWNER, AUDIT, DOCTOR):
+    pages = (VERDICTS, LOGS, DM3_MESSAGE, CHAIN, OWNER, AUDIT, DOCTOR, COMPLETION, FIRST_CHAT, GROUP, PICTURE)
+    for commands in (FIRST_MESSAGE, CHAT, *pages):
         assert commands.startswith(". .venv/bin/activate\n")
 
 
-def test_the_completion_of_the_readme_completes_commands(clone: Path, shell: dict[str, str]) -> None:
+def test_the_completion_of_the_page_completes_commands(clone: Path, shell: dict[str, str]) -> None:
     # It looks which shell runs it.
     run(f"bash -eu <<'end'\n{COMPLETION}\nend", clone, shell)
     typed = "COMP_WORDS='postroom mailb' COMP_CWORD=1 _POSTROOM_COMPLETE=complete_bash .venv/bin/postroom"
@@ -105,7 +107,7 @@ def demo(clone: Path, shell: dict[str, str]) -> str:
 @pytest.mark.stack(tier="quick")
 @pytest.mark.spark(tier="quick")
 def test_make_demo_shows_all_scenes(demo: str) -> None:
-    assert "All 41 steps had the expected result" in demo
+    assert "All 46 steps had the expected result" in demo
     assert "\x1b" not in demo
 
 
@@ -163,12 +165,19 @@ SCENES = {
         ["a gateway's answer of yesterday", "-32002 ProfileLookupFailed", "refused, nothing stored"],
         ["a gateway's answer of another name", "-32002 ProfileLookupFailed", "refused, nothing stored"],
     ],
-    "17": [["the nightly job", "N segments, 0 left", "requests to read: N → 1"]],
-    "18": [
+    "17": [
+        ["a chat in a group", "accepted", "the same lines on all devices, early or late"],
+        ["a picture with the place where it was taken", "accepted", "it arrives without the place"],
+        ["Alice's reaction, made a deletion by Mallory", "accepted", "PayloadInvalid; the chat is as it was"],
+        ["Alice's message to Mallory, passed on", "accepted", "AuthorNotCarrier; the chat is as it was"],
+        ["a message of Mallory, dated before her removal", "accepted", "ChatUnknown; the chat is as it was"],
+    ],
+    "18": [["the nightly job", "N segments, 0 left", "requests to read: N → 1"]],
+    "19": [
         ["alice.eth, with keys that she changed on chain", "accepted", "filed, after another look-up"],
         ["a message signed with her old key", "-32003 SenderSignatureInvalid", "refused, nothing stored"],
     ],
-    "19": [["the newcomer, after a transaction", "accepted", "filed"]],
+    "20": [["the newcomer, after a transaction", "accepted", "filed"]],
 }
 """What the table at the end says of each scene; N stands for a number of two or more."""
 
@@ -266,6 +275,13 @@ def test_a_dm3_message_is_sent_with_the_printed_commands_and_the_audit_finds_it(
     assert audited.rstrip().endswith("nothing is wrong")
 
 
+def test_the_printed_commands_clean_a_picture(clone: Path, shell: dict[str, str]) -> None:
+    assert run(PICTURE, clone, shell).splitlines() == [
+        "clean.jpg: 144 of 282 bytes, 32 x 32 pixels, 1 frame",
+        "  dropped: EXIF, 138 bytes",
+    ]
+
+
 @pytest.mark.stack
 @pytest.mark.usefixtures("stack")
 def test_the_printed_doctor_command_finds_a_domain_good(clone: Path, shell: dict[str, str]) -> None:
@@ -307,6 +323,22 @@ def test_an_owner_shows_and_changes_settings_as_the_client_page_says(clone: Path
     shown = run(f". .venv/bin/activate\n{SETTINGS}", clone, shell).splitlines()
     assert 'extension.spamFilterRules.block=["mallory.eth"]' in shown[: len(shown) // 2]
     assert shown[-2:] == ['extension.spamFilterRules.block=["mallory.eth", "eve.eth"]', "unverified=false"]
+
+
+@pytest.mark.stack
+@pytest.mark.usefixtures("stack")
+def test_the_printed_commands_chat(clone: Path, shell: dict[str, str]) -> None:
+    said = run(CHAT, clone, shell).splitlines()
+    assert "taken: bob.eth" in said
+    assert said[-1].endswith(" alice.eth: Good morning")
+
+    *_, question, answer = run(FIRST_CHAT, clone, shell).splitlines()
+    assert question.endswith(" alice.eth: Good morning, Bob")
+    assert answer.endswith(" bob.eth: Good morning, Alice")
+
+    said = run(GROUP, clone, shell).splitlines()
+    assert said.count("taken: bob.eth") == said.count("taken: carol.team.eth") == 2
+    assert any(line.startswith("group 'Lunch': ") and line.endswith(" Friday at noon?") for line in said)
 
 
 def run_python(code: str, clone: Path, shell: dict[str, str]) -> str:

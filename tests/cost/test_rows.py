@@ -4,8 +4,8 @@ import pytest
 from tests.aws import Deployed
 from tests.cost.items import UNIT_BYTES, item_bytes, write_units
 
+from postroom.core.ens_names import MAX_NAME_BYTES
 from postroom.core.reason import Kind
-from postroom.protocols.dm3.names import MAX_NAME_BYTES
 from postroom.protocols.nlweb.feedback import conversation_about
 from postroom.protocols.nlweb.names import read_host_name
 from postroom.reasons import REASONS

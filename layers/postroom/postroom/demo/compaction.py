@@ -37,7 +37,7 @@ def compacted(receiver: DemoDeployment, conversation: str, write: Callable[[], N
     say(f"the same messages in the same order; requests to S3 to read the conversation: {read_after}")
     return [
         DemoRow(
-            "17",
+            "18",
             "the nightly job",
             f"{segments} segments, {left} left",
             f"requests to read: {read_before} → {read_after}",

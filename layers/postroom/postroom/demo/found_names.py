@@ -55,7 +55,7 @@ def newcomer_is_refused(demo: DemoStack, https: HttpsClient, say: Say) -> list[D
         refused = submissions.refused(NINA, demo.names.keys_of(NINA), SENDER_NOT_WANTED, to=ERIN)
     say(f"{ERIN} wants senders whose account has made a transaction (minNonce 1); {NINA}: {answer_of(refused)}")
     demo.chain_names.make_transaction(NINA)
-    say("she makes a transaction; for 30 s, she counts as somebody without one: she writes again in scene 19")
+    say("she makes a transaction; for 30 s, she counts as somebody without one: she writes again in scene 20")
     return [DemoRow("9", "a newcomer without a transaction", answer_of(refused), "refused, nothing stored")]
 
 
@@ -65,7 +65,7 @@ def newcomer_is_let_in(demo: DemoStack, https: HttpsClient, say: Say) -> list[De
         submissions = Submissions(demo.receiver, https, public.profiles)
         submissions.accepted(NINA, demo.names.keys_of(NINA), to=ERIN, meanwhile=SENDER_NOT_WANTED)
     say(f"{NINA}, whose account has made a transaction now, writes to {ERIN}: filed")
-    return [DemoRow("19", "the newcomer, after a transaction", "accepted", "filed")]
+    return [DemoRow("20", "the newcomer, after a transaction", "accepted", "filed")]
 
 
 def keys_are_changed(demo: DemoStack, https: HttpsClient, say: Say) -> list[DemoRow]:
@@ -80,8 +80,8 @@ def keys_are_changed(demo: DemoStack, https: HttpsClient, say: Say) -> list[Demo
     refused = submissions.refused(ALICE, old, SENDER_SIGNATURE_INVALID)
     say(f"a message signed with the old key: {answer_of(refused)}")
     return [
-        DemoRow("18", f"{ALICE}, with keys that she changed on chain", "accepted", "filed, after another look-up"),
-        DemoRow("18", "a message signed with her old key", answer_of(refused), "refused, nothing stored"),
+        DemoRow("19", f"{ALICE}, with keys that she changed on chain", "accepted", "filed, after another look-up"),
+        DemoRow("19", "a message signed with her old key", answer_of(refused), "refused, nothing stored"),
     ]
 
 

@@ -41,5 +41,11 @@ def two_devices(demo: DemoStack, write: Callable[[str], None], say: Say) -> list
 
 def bobs_device(demo: DemoStack) -> Mailbox:
     """A client of Bob's mailbox, as on one of his devices."""
+    return device_of(demo, BOB)
+
+
+def device_of(demo: DemoStack, name: str) -> Mailbox:
+    """A client of the mailbox of a dm3 name, as on one of its owner's devices."""
     edge = ("127.0.0.1", demo.stack.edge.port)
-    return Mailbox(f"https://{DM3_HOST}", BOB, demo.names.users[BOB], ca_file=demo.stack.authority.pem, connect=edge)
+    keys = demo.names.keys_of(name)
+    return Mailbox(f"https://{DM3_HOST}", name, keys, ca_file=demo.stack.authority.pem, connect=edge)

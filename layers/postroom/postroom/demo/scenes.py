@@ -16,7 +16,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.core.reasons import SENDER_NOT_WANTED
 from postroom.crypto.rsa_ed25519 import PrivateKey
-from postroom.demo import archive, cheques, compaction, false_answers, found_names, owners, webhooks
+from postroom.demo import archive, chats, cheques, compaction, false_answers, found_names, owners, webhooks
 from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.deployment import DemoDeployment, envelope_of, until
 from postroom.demo.lookups import why_not_believed
@@ -81,6 +81,7 @@ class Story:
         yield "People whom no operator has written down: behind a gateway, in DNS, in IPFS", self.strangers
         yield "Endpoints of the chain lie: one of three, then two", self.endpoints_lie
         yield "A gateway's answers that its contract does not believe", self.gateway_answers_are_wrong
+        yield "alice.eth, bob.eth and carol.team.eth chat in a group, from which mallory.eth was removed", self.chatted
         yield (
             "The nightly job: unread messages move into a chunk (Spark), and the owner sees no difference",
             self.compacted,
@@ -354,8 +355,12 @@ class Story:
         """Scene 16: a gateway's answers are not believed."""
         return false_answers.gateway_answers_are_wrong(self.demo, self._https, self._say)
 
+    def chatted(self) -> list[DemoRow]:
+        """Scene 17: a chat in a group, and what somebody tries who was removed from it."""
+        return chats.chat_in_a_group(self.demo, self._https, self._say)
+
     def compacted(self) -> list[DemoRow]:
-        """Scene 17: the nightly job compacts unread messages."""
+        """Scene 18: the nightly job compacts unread messages."""
 
         def write() -> None:
             sent = self.envelope(self.demo.sender, {"Text": "Good night"})
@@ -365,11 +370,11 @@ class Story:
         return compaction.compacted(self.demo.receiver, SENDER, write, self._say)
 
     def keys_are_changed(self) -> list[DemoRow]:
-        """Scene 18: Alice changes her keys on chain."""
+        """Scene 19: Alice changes her keys on chain."""
         return found_names.keys_are_changed(self.demo, self._https, self._say)
 
     def newcomer_is_let_in(self) -> list[DemoRow]:
-        """Scene 19: somebody whose account has made a transaction is let in."""
+        """Scene 20: somebody whose account has made a transaction is let in."""
         return found_names.newcomer_is_let_in(self.demo, self._https, self._say)
 
     # --- actions and observations that the scenes share ------------------------------------------------------
