@@ -22,9 +22,9 @@ def explain(
     named: Annotated[
         str | None, typer.Option("--type", metavar="NAME", help="The type of an untyped wrapper, as CHAT_MESSAGE.")
     ] = None,
-    at: Annotated[
+    came_at: Annotated[
         int | None,
-        typer.Option(metavar="MS", help="When it came, in milliseconds since 1970.", show_default="--now"),
+        typer.Option("--at", metavar="MS", help="When it came, in milliseconds since 1970.", show_default="--now"),
     ] = None,
     now: Annotated[
         int | None, typer.Option(metavar="MS", help="Your clock, in milliseconds since 1970.", show_default="now")
@@ -44,7 +44,7 @@ def explain(
 
     explained = explain_wrapper(
         read_input(file),
-        at_ms=time_in_ms("--now", now) if at is None else time_in_ms("--at", at),
+        at_ms=time_in_ms("--now", now) if came_at is None else time_in_ms("--at", came_at),
         named=payload_type(named) if named else None,
         carrier=chat_key("--carrier", carrier) if carrier else None,
         own=chat_key("--own", own) if own else None,
