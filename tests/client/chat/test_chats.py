@@ -14,6 +14,7 @@ from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.stored import StoredEnvelope, Tombstone
 from postroom.protocols.status import sending
 from postroom.protocols.status.enums import ChatKind, ReactionKind
+from postroom.protocols.status.ids import message_id
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.messages import ChatMessage
 from postroom.protocols.status.verify import ChatRef
@@ -487,8 +488,10 @@ def test_what_refers_to_a_message_that_was_given_further_ids_counts_for_all(
     mallory = joined(network, MALLORY)
     mallory.pull()
     [carried] = mallory.chats.memory.wrappers.values()
-    for number in range(20):  # field 9, which nobody knows: each value gives another ID
-        network[passes_on].pass_on(BOB, carried.wrapper + bytes([0x48, number]), 1)
+    # Field 9, which nobody knows: each value gives another ID.
+    others = (carried.wrapper + bytes([0x48, 0x80 | number % 128, number // 128]) for number in range(1 << 14))
+    smaller = next(other for other in others if message_id(alice.chats.own, other) < sent.id)
+    network[passes_on].pass_on(BOB, smaller, 1)
     bob.pull()
     assert bob.last("#tea").id < sent.id
     bob.chats.react("#tea", bob.last("#tea").id)
