@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from postroom.core.timestamps import write_timestamp
+from postroom.protocols.dm3.explain import shown_time
 
 if TYPE_CHECKING:
     from postroom.core.ijson import JsonValue
 
-_YEAR_9999_MS: Final = 253_370_764_800_000
 _TITLES: Final = {"one-to-one": "with", "public": "channel", "group": "group"}
 
 
@@ -31,7 +30,7 @@ def chat_lines(chat: Any, people: Any) -> Iterator[str]:
 
 def chat_line(chat: Any, people: Any) -> str:
     """One line of a chat, with the newest of its messages."""
-    newest = [f"{_time(each['clock'])} {_content(each)}" for each in chat["messages"][-1:]]
+    newest = [f"{shown_time(each['clock'])} {_content(each)}" for each in chat["messages"][-1:]]
     return ": ".join([_title(chat, people), *newest])
 
 
@@ -46,7 +45,12 @@ def _title(chat: Any, people: Any) -> str:
 
 
 def _message(message: Any, others: Any, people: Any) -> Iterator[str]:
-    words = [message["id"][:10], _time(message["clock"]), f"{_name(message['author'], people)}:", _content(message)]
+    words = [
+        message["id"][:10],
+        shown_time(message["clock"]),
+        f"{_name(message['author'], people)}:",
+        _content(message),
+    ]
     words += [f"[{mark}]" for mark in (*(["edited"] if message["edited"] else []), *message["marks"])]
     if message["pinned"]:
         words.append("[pinned]")
@@ -76,7 +80,3 @@ def _name(key: str, people: Any) -> str:
         person["name"]
         or f"{person['ens_name'] or person['display_name'] or person['pseudonym']} ({person['short_key']})"
     )
-
-
-def _time(clock: int) -> str:
-    return write_timestamp(clock) if clock < _YEAR_9999_MS else f"{clock} ms"

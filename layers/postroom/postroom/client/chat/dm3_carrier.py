@@ -134,8 +134,7 @@ def plain_text(message: StatusMessage) -> str:
     """The text that a client of dm3 shows which knows nothing of Status."""
     match message:
         case MembershipUpdateMessage():
-            inner = message.message or message.emoji_reaction
-            return plain_text(inner) if inner else "(group updated)"
+            return plain_text(message.carried) if message.carried else "(group updated)"
         case ChatMessage(content_type=ContentType.STICKER):
             return message.text or "(sticker)"
         case ChatMessage(content_type=ContentType.IMAGE):
@@ -167,7 +166,7 @@ def dm3_type(message: StatusMessage, *, has_reference: bool) -> MessageType:
 
     An archive that stores a DELETE_REQUEST removes the message that it names.
     """
-    inner = message.message or message.emoji_reaction if isinstance(message, MembershipUpdateMessage) else message
+    inner = message.carried if isinstance(message, MembershipUpdateMessage) else message
     if not has_reference:
         return MessageType.NEW
     match inner:
@@ -208,12 +207,11 @@ def _read_data_uri(uri: str) -> tuple[str, dict[str, str], bytes] | None:
 
 
 def _read_wrapper(parameters: Mapping[str, str], data: bytes) -> tuple[bytes, int | None] | None:
-    match parameters.get("message"):
-        case "status.ApplicationMetadataMessage":
-            return data, None
-        case "status.StatusProtocolMessage":
-            named = parameters.get("payload", "")
-            return data, PayloadType.__members__.get(named)
+    form = parameters.get("message")
+    if form == _TYPED:
+        return data, None
+    if form == _UNTYPED:
+        return data, PayloadType.__members__.get(parameters.get("payload", ""))
     return None
 
 

@@ -6,14 +6,14 @@ from typing import Final
 from postroom.core.errors import TheirError
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.ids import is_message_id
-from postroom.protocols.status.keys import ChatKey, read_chat_key
+from postroom.protocols.status.keys import KEY_PATTERN, ChatKey, read_chat_key
 from postroom.protocols.status.reasons import CHAT_INVALID
 
 LONGEST_CHANNEL: Final = 255
 """Letters of a channel's name."""
 _CHANNEL: Final = re.compile(f"[a-z0-9-]{{1,{LONGEST_CHANNEL}}}", re.ASCII)
-_KEY_LIKE: Final = re.compile("0x04[0-9a-f]{128}", re.ASCII)
-_GROUP: Final = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}-(0x04[0-9a-f]{128})", re.ASCII)
+_KEY_LIKE: Final = re.compile(KEY_PATTERN, re.ASCII)
+_GROUP: Final = re.compile(f"[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}-({KEY_PATTERN})", re.ASCII)
 
 
 def is_channel(text: str) -> bool:

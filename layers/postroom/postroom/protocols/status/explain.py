@@ -29,7 +29,6 @@ from postroom.protocols.status.verify import (
     OWN_DEVICES,
     ChatRef,
     author_or_carrier,
-    carries_message,
     chat_of,
     check_carrier,
     check_own_devices,
@@ -191,7 +190,7 @@ def _look_at_message(found: ExplainedWrapper, message: StatusMessage, at_ms: int
 
 def _look_at_events(found: ExplainedWrapper, update: MembershipUpdateMessage, at_ms: int) -> None:
     faults = [fault for fault in (_fault_of(update.chat_id, signed, at_ms) for signed in update.events) if fault]
-    is_empty = len(faults) == len(update.events) and not carries_message(update)
+    is_empty = len(faults) == len(update.events) and update.carried is None
     found.checks.append(
         Check(
             "events",

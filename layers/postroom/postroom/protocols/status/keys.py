@@ -19,7 +19,9 @@ ChatKey = NewType("ChatKey", str)
 KEYS_READ: Final = 1024
 """Keys that are known to be on the curve, or not: a few users write most messages."""
 
-_CHAT_KEY: Final = re.compile("0x04[0-9a-f]{128}", re.ASCII)
+KEY_PATTERN: Final = "0x04[0-9a-f]{128}"
+"""How a chat key is written; not every such text is a point of the curve."""
+_CHAT_KEY: Final = re.compile(KEY_PATTERN, re.ASCII)
 _COMPRESSED_BYTES: Final = 33
 # The varint e7 01 as a number: multicodec's secp256k1-pub.
 _MULTICODEC: Final = 0xE701

@@ -178,7 +178,7 @@ class ChatLog:
         if isinstance(message, MembershipUpdateMessage):
             for event in verified.events:
                 self._groups[message.chat_id].add(event, at_ms)
-            message = message.message or message.emoji_reaction
+            message = message.carried
         return self._join(
             Fact(
                 key_of(verified),

@@ -294,9 +294,14 @@ class MembershipUpdateMessage:
             raise TheirError(PAYLOAD_INVALID, f"an update has at most {MAX_EVENTS} events")
         if self.message is not None and self.emoji_reaction is not None:
             raise TheirError(PAYLOAD_INVALID, "an update has a message or a reaction, not both")
-        inner = self.message or self.emoji_reaction
+        inner = self.carried
         if inner is not None and (inner.message_type, inner.chat_id) != (ChatKind.PRIVATE_GROUP, self.chat_id):
             raise TheirError(CHAT_INVALID, "what the update carries is not of its group")
+
+    @property
+    def carried(self) -> ChatMessage | EmojiReaction | None:
+        """The message or the reaction in it; None: it has events only."""
+        return self.message or self.emoji_reaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -422,6 +427,6 @@ def clock_of(message: StatusMessage) -> int | None:
     if isinstance(message, SyncClearHistory):
         return message.cleared_at
     if isinstance(message, MembershipUpdateMessage):
-        inner = message.message or message.emoji_reaction
+        inner = message.carried
         return None if inner is None else inner.clock
     return message.clock

@@ -131,14 +131,9 @@ def _events_of(update: MembershipUpdateMessage) -> tuple[SignedEvent, ...]:
             found.append(read_signed_event(update.chat_id, signed))
         except TheirError as error:
             faults.append(error)
-    if faults and not found and not carries_message(update):
+    if faults and not found and update.carried is None:
         raise TheirError(MEMBERSHIP_INVALID, f"no event can count: {faults[0]}")
     return tuple(found)
-
-
-def carries_message(update: MembershipUpdateMessage) -> bool:
-    """Whether an update has a message or a reaction in it, which counts without events."""
-    return update.message is not None or update.emoji_reaction is not None
 
 
 def signer_of(wrapper: Wrapper) -> ChatKey | None:
