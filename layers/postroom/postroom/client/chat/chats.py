@@ -158,9 +158,8 @@ class Chats:
         """
         if to.startswith("#"):
             return self._channel(to[1:])
-        groups = [chat for chat in self.chats() if chat.ref.kind is ChatKind.PRIVATE_GROUP]
         # Anybody may give a group any name: one that looks like a dm3 name must not get messages for that user.
-        found = [chat for chat in groups if to == chat.ref.id or (to == chat.name and "." not in to)]
+        found = [chat for chat in self.view().groups() if to == chat.ref.id or (to == chat.name and "." not in to)]
         if len(found) > 1:
             raise ChatError(f"{len(found)} groups are called {to!r}: name one by its ID, as `chat list` shows it")
         return self._group(found[0]) if found else self._person(to)
@@ -459,10 +458,11 @@ class Chats:
     def pass_on(self) -> Iterator[SentTo]:
         """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""
         view = self.view()
-        relayed = {ref.id: ref for record in self.memory.channels.values() if (ref := _relayed(record))}
         drafts: list[Dm3Draft] = []
-        for ref in relayed.values():
-            receivers = self.memory.channels[ref.id].receivers
+        for record in self.memory.channels.values():
+            if not (record.is_joined and record.relays):
+                continue
+            ref = ChatRef(ChatKind.PUBLIC_GROUP, record.channel)
             for fact in (*self.memory.log.messages(ref), *self.memory.log.changes(ref)):
                 carried = self.memory.wrappers.get(fact.key)
                 if carried is None or fact.message is None or view.reason_against(fact) is not None:
@@ -471,7 +471,7 @@ class Chats:
                 text = plain_text(fact.message)
                 type_ = carried.type or type_of_message(fact.message)
                 uris = encodings(carried.wrapper, type_, {}, typed=carried.type is None)
-                drafts += [Dm3Draft(each, text, encodings=uris) for each in receivers if each not in known]
+                drafts += [Dm3Draft(each, text, encodings=uris) for each in record.receivers if each not in known]
         self.refresh()
         yield from self._delivery.deliver(self._delivery.store(drafts))
 
@@ -559,10 +559,6 @@ def _explained() -> Iterator[None]:
         yield
     except ValueError as error:
         raise ChatError(str(error)) from None
-
-
-def _relayed(record: ChannelRecord) -> ChatRef | None:
-    return ChatRef(ChatKind.PUBLIC_GROUP, record.channel) if record.is_joined and record.relays else None
 
 
 def _is_typed(type_: PayloadType) -> bool:

@@ -90,12 +90,16 @@ class ChatView:
         """All chats by ID: those with messages, the channels that are joined, the groups of which one was a member."""
         refs = {ref for ref in self._log.chats() if ref.kind is ChatKind.ONE_TO_ONE and next(self._newest(ref), None)}
         refs |= {ChatRef(ChatKind.PUBLIC_GROUP, channel) for channel in self.joined}
-        refs |= {
-            ChatRef(ChatKind.PRIVATE_GROUP, group)
+        others = [self.chat(ref) for ref in refs]
+        return sorted([*others, *self.groups()], key=lambda chat: (chat.ref.id, chat.ref.kind))
+
+    def groups(self) -> list[ShownChat]:
+        """The groups of which one was a member, in no order."""
+        return [
+            self.chat(ChatRef(ChatKind.PRIVATE_GROUP, group))
             for group in self._log.groups()
             if self._log.group(group).ever_had(self._log.own)
-        }
-        return [self.chat(ref) for ref in sorted(refs, key=lambda ref: (ref.id, ref.kind))]
+        ]
 
     def chat(self, ref: ChatRef) -> ShownChat:
         """One chat."""

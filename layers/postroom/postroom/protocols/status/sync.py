@@ -17,7 +17,6 @@ from postroom.protocols.status.messages import (
     SyncDeleteForMeMessage,
     SyncInstallationContact,
     SyncInstallationPublicChat,
-    clock_of,
 )
 from postroom.protocols.status.verify import ChatRef
 
@@ -76,5 +75,5 @@ class OwnDevices:
 
     def _said(self, kind: type[M]) -> Iterator[tuple[Fact, M]]:
         for fact in self._log.own_devices():
-            if isinstance(fact.message, kind) and not is_ahead(clock_of(fact.message) or 0, fact.at_ms):
+            if isinstance(fact.message, kind) and not is_ahead(fact.clock, fact.at_ms):
                 yield fact, fact.message
