@@ -21,7 +21,7 @@ MACHINES = {"x86_64": "x86_64", "arm64": "aarch64"}
 PLATFORMS = ("manylinux_2_34", "manylinux_2_28", "manylinux2014")
 """Amazon Linux 2023, on which the runtimes are built, has glibc 2.34."""
 
-PACKAGES_ELSEWHERE = ("cli", "client", "cost", "demo", "doctor", "jobs", "local", "runtime/jobs")
+PACKAGES_ELSEWHERE = ("cli", "client", "cost", "demo", "doctor", "jobs", "local", "protocols/status", "runtime/jobs")
 """Packages for the command line, owners' programs, Glue and the local stack; no function imports them."""
 
 SERVICES = ("dynamodb", "events", "lambda", "s3", "secretsmanager", "sns", "sqs")

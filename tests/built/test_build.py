@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]
 EACH_ARCHITECTURE = pytest.mark.parametrize("architecture", LAYERS)
 MEGABYTE = 1_000_000
 ELF_MACHINES = {"x86_64": 62, "arm64": 183}
-ELSEWHERE = ("cli/", "client/", "cost/", "demo/", "doctor/", "jobs/", "local/", "runtime/jobs/")
+ELSEWHERE = ("cli/", "client/", "cost/", "demo/", "doctor/", "jobs/", "local/", "protocols/status/", "runtime/jobs/")
 """Rooms that no function imports."""
 GLIBC = (2, 34)
 """Of Amazon Linux 2023, on which the runtimes are built."""
