@@ -5,19 +5,19 @@ without a wrapper stands in the chat with its sender by its own time. One that t
 without its text, by the request to delete it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from postroom.client.archive import Archive
 from postroom.client.chat.channels import ChannelRecord, find_channel
-from postroom.client.chat.dm3_carrier import CarriedWrapper, carrier_key, differs, find_wrapper, is_canonical
+from postroom.client.chat.dm3_carrier import CarriedWrapper, find_wrapper, is_canonical
+from postroom.client.chat.entries import ChatEntry, ReadEntry, read_entries, verify_carried
 from postroom.client.chat.unsent import UnsentMessage, read_unsent
 from postroom.core.errors import TheirError
-from postroom.protocols.dm3.dialect import read_reference
-from postroom.protocols.dm3.message import NEEDS_NO_TEXT, Dm3Message, MessageType
+from postroom.protocols.dm3.message import NEEDS_NO_TEXT, MessageType
 from postroom.protocols.dm3.names import normalize
-from postroom.protocols.dm3.stored import SET_ASIDE, UNSENT, Entry, StoredEnvelope, Tombstone
+from postroom.protocols.dm3.stored import SET_ASIDE, UNSENT, Tombstone
 from postroom.protocols.status.chat_view import ChatView
 from postroom.protocols.status.checks import MAX_TEXT
 from postroom.protocols.status.enums import ChatKind, ContentType
@@ -32,15 +32,14 @@ from postroom.protocols.status.messages import (
     StatusMessage,
 )
 from postroom.protocols.status.sent_profile import SentProfile, profile_digest
-from postroom.protocols.status.verify import UNSIGNED, ChatRef, VerifiedPayload, verify
+from postroom.protocols.status.verify import UNSIGNED, ChatRef, VerifiedPayload
 from postroom.protocols.status.white_space import is_blank
 
-TEXT_DIFFERS: Final = "text-differs"
-"""A mark: the dm3 message shows another text than the payload, which counts."""
 PLAIN: Final = "plain"
 """A mark: it was written as a dm3 message, not in a chat."""
 _PLAIN_TYPE: Final = 0
 """No wrapper has this type: whoever passes on a plain text makes no message of Status of it."""
+_PLAIN_CHAT: Final = "plain"
 _REMOVED: Final = "(deleted)"
 """The text of a message that the archive has removed."""
 
@@ -107,43 +106,58 @@ class ChatMemory:
 
 def read_memory(archive: Archive, own: ChatKey) -> ChatMemory:
     """Read all chats of an archive. Raises as `Archive` does."""
-    memory = ChatMemory(ChatLog(own))
     # First, because another device may deliver them meanwhile: better found twice than not at all.
-    for unsent in read_unsent(archive):
-        _add_unsent(memory, unsent)
-    for partner in archive.conversations():
-        if partner not in (SET_ASIDE, UNSENT):
-            _read_conversation(memory, archive.owner, partner, archive.whole(partner))
+    unsent = read_unsent(archive)
+    conversations = {
+        partner: read_entries(archive.whole(partner), own)
+        for partner in archive.conversations()
+        if partner not in (SET_ASIDE, UNSENT)
+    }
+    return make_memory(archive.owner, own, unsent, conversations)
+
+
+def make_memory(
+    owner: str, own: ChatKey, unsent: Iterable[UnsentMessage], conversations: Mapping[str, Sequence[ReadEntry]]
+) -> ChatMemory:
+    """The memory of what is not delivered yet, and of the entries of conversations, by the partner's name.
+
+    `owner`: the owner's normalised name. `own`: the owner's chat key.
+    """
+    memory = ChatMemory(ChatLog(own))
+    for message in unsent:
+        _add_unsent(memory, message)
+    for partner, entries in conversations.items():
+        _add_conversation(memory, owner, partner, entries)
     _add_buried(memory)
     return memory
 
 
-def _read_conversation(memory: ChatMemory, owner: str, partner: str, entries: list[Entry]) -> None:
-    plain: list[tuple[StoredEnvelope, ChatKey]] = []
+def _add_conversation(memory: ChatMemory, owner: str, partner: str, entries: Sequence[ReadEntry]) -> None:
+    messages = [entry for entry in entries if isinstance(entry, ChatEntry)]
+    removed = {name: entry for entry in entries if isinstance(entry, Tombstone) for name in entry.hashes()}
+    plain: list[ChatEntry] = []
     ids: dict[str, MessageId] = {}
     other: ChatKey | None = None
-    removed = {name: entry for entry in entries if isinstance(entry, Tombstone) for name in entry.hashes()}
-    for entry in entries:
-        if not isinstance(entry, StoredEnvelope):
-            continue
-        carried = find_wrapper(entry.message)
-        key = carrier_key(entry)
-        if key:
-            memory.proven.setdefault(key, set()).add(entry.author)
-        if carried is None:
-            if key:
-                plain.append((entry, key))
-                ids |= dict.fromkeys(entry.hashes(), MessageId(f"0x{entry.message_hash}"))
-        elif (fact := _add(memory, partner, entry, key, carried)) is not None:
-            ids |= dict.fromkeys(entry.hashes(), fact.id)
+    for entry in messages:
+        if entry.carrier:
+            memory.proven.setdefault(entry.carrier, set()).add(entry.author)
+        if entry.carried is None:
+            if entry.carrier:
+                plain.append(entry)
+                ids |= dict.fromkeys(entry.hashes, MessageId(f"0x{entry.message_hash}"))
+        elif entry.payload is not None:
+            fact = _add_carried(memory, partner, entry, entry.carried, entry.payload)
+            ids |= dict.fromkeys(entry.hashes, fact.id)
             other = other or _other_of_two(memory, fact)
             _note_buried(memory, fact, entry, removed)
-            if entry.author == owner == partner and key == memory.log.own:
-                _note_channel(memory, entry.message)
-    for entry, key in plain:
-        chat = key if entry.author != owner else memory.key_at(partner) or other
+            if entry.author == owner == partner and entry.carrier == memory.log.own:
+                _note_channel(memory, entry.channel)
+        elif entry.error is not None:
+            memory.discarded.append(DiscardedMessage(partner, entry.message_hash, entry.error))
+    for entry in plain:
+        chat = entry.carrier if entry.author != owner else memory.key_at(partner) or other
         if chat is not None and (message := _plain_message(entry, ids)) is not None:
-            fact = memory.log.add(_plain_fact(entry, key, message, chat), _came_at(entry))
+            fact = memory.log.add(_plain_fact(entry, message, chat), entry.came_ms)
             memory.hashes.setdefault(fact.key, {})[partner] = entry.message_hash
 
 
@@ -153,18 +167,13 @@ def _other_of_two(memory: ChatMemory, fact: Fact) -> ChatKey | None:
     return ChatKey(fact.chat.id) if fact.chat is not None and is_own else None
 
 
-def _add(
-    memory: ChatMemory, partner: str, entry: StoredEnvelope, carrier: ChatKey, carried: CarriedWrapper
-) -> Fact | None:
-    """Add what a dm3 message carries; None: it was discarded."""
-    try:
-        fact = _add_wrapper(memory, entry.message, carrier, carried, _came_at(entry))
-    except TheirError as error:
-        memory.discarded.append(DiscardedMessage(partner, entry.message_hash, error))
-        return None
+def _add_carried(
+    memory: ChatMemory, partner: str, entry: ChatEntry, carried: CarriedWrapper, payload: VerifiedPayload
+) -> Fact:
+    fact = _add_payload(memory, carried, payload, entry.came_ms)
     hashes = memory.hashes.setdefault(fact.key, {})
     # Others refer to the author's own dm3 message, which the author can have removed.
-    if carrier == fact.author or not hashes.get(partner):
+    if entry.carrier == fact.author or not hashes.get(partner):
         hashes[partner] = entry.message_hash
     _note_identity(memory, fact, partner)
     for key, name in carried.names.items():
@@ -172,14 +181,8 @@ def _add(
     return fact
 
 
-def _add_wrapper(
-    memory: ChatMemory, message: Dm3Message, carrier: ChatKey, carried: CarriedWrapper, at_ms: int
-) -> Fact:
-    verified = verify(carried.wrapper, own=memory.log.own, named=carried.type, carrier=carrier)
-    # Whoever passes a message on must not give it a mark.
-    if verified.message is not None and carrier == verified.author and differs(message, verified.message):
-        verified = replace(verified, marks=(*verified.marks, TEXT_DIFFERS))
-    fact = memory.log.add(verified, at_ms)
+def _add_payload(memory: ChatMemory, carried: CarriedWrapper, payload: VerifiedPayload, at_ms: int) -> Fact:
+    fact = memory.log.add(payload, at_ms)
     if fact.chat is not None and fact.chat.kind is ChatKind.PUBLIC_GROUP and UNSIGNED not in fact.marks:
         known = memory.wrappers.get(fact.key)
         if known is None or (known.wrapper != carried.wrapper and is_canonical(carried)):
@@ -187,10 +190,9 @@ def _add_wrapper(
     return fact
 
 
-def _note_buried(memory: ChatMemory, fact: Fact, entry: StoredEnvelope, removed: Mapping[str, Tombstone]) -> None:
-    metadata = entry.message.metadata
-    if metadata.type is MessageType.DELETE_REQUEST and isinstance(fact.message, DeleteMessage):
-        left = removed.get(read_reference(metadata.reference_message_hash or ""))
+def _note_buried(memory: ChatMemory, fact: Fact, entry: ChatEntry, removed: Mapping[str, Tombstone]) -> None:
+    if entry.type is MessageType.DELETE_REQUEST and isinstance(fact.message, DeleteMessage):
+        left = removed.get(entry.reference)
         if left is not None and left.author == entry.author:
             memory.buried.append((fact, left))
 
@@ -218,8 +220,7 @@ def _note_identity(memory: ChatMemory, fact: Fact, receiver: str) -> None:
         memory.identities.append(sent)
 
 
-def _note_channel(memory: ChatMemory, message: Dm3Message) -> None:
-    record = find_channel(message)
+def _note_channel(memory: ChatMemory, record: ChannelRecord | None) -> None:
     known = memory.channels.get(record.channel) if record else None
     if record is not None and (known is None or record > known):
         memory.channels[record.channel] = record
@@ -230,46 +231,40 @@ def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
     carried = find_wrapper(unsent.message)
     if carried is None:
         return
-    fact = _add_wrapper(memory, unsent.message, memory.log.own, carried, unsent.timestamp_ms)
+    payload = verify_carried(unsent.message, carried, memory.log.own, memory.log.own)
+    fact = _add_payload(memory, carried, payload, unsent.timestamp_ms)
     receiver = normalize(unsent.to)
     memory.unsent.setdefault(fact.id, []).append(unsent)
     memory.hashes.setdefault(fact.key, {})[receiver] = unsent.sealed.message_hash if unsent.sealed else ""
     _note_identity(memory, fact, receiver)
     if receiver == normalize(unsent.message.metadata.sender):
-        _note_channel(memory, unsent.message)
+        _note_channel(memory, find_channel(unsent.message))
 
 
-def _came_at(entry: StoredEnvelope) -> int:
-    """When a dm3 message came: by its postmark; the owner's own by their time."""
-    return entry.postmark.incoming_timestamp_ms if entry.postmark else entry.timestamp_ms
-
-
-def _plain_message(entry: StoredEnvelope, ids: Mapping[str, MessageId]) -> StatusMessage | None:
+def _plain_message(entry: ChatEntry, ids: Mapping[str, MessageId]) -> StatusMessage | None:
     """A dm3 message as one of a chat; None: it has nothing to show there."""
-    metadata = entry.message.metadata
-    if metadata.type in NEEDS_NO_TEXT or metadata.timestamp_ms <= 0:
+    if entry.type in NEEDS_NO_TEXT or entry.sent_ms <= 0:
         return None
-    text = entry.message.message or ""
-    text = "(no text)" if is_blank(text) else text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
-    about = ids.get(read_reference(metadata.reference_message_hash or ""), "")
-    chat_id = "plain"
-    if metadata.type is MessageType.EDIT and about:
-        return EditMessage(metadata.timestamp_ms, text, chat_id, about, ChatKind.ONE_TO_ONE)
+    text = "(no text)" if is_blank(entry.text) else entry.text
+    text = text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
+    about = ids.get(entry.reference, "")
+    if entry.type is MessageType.EDIT and about:
+        return EditMessage(entry.sent_ms, text, _PLAIN_CHAT, about, ChatKind.ONE_TO_ONE)
     return ChatMessage(
-        metadata.timestamp_ms,
-        metadata.timestamp_ms,
+        entry.sent_ms,
+        entry.sent_ms,
         text,
-        chat_id,
+        _PLAIN_CHAT,
         ChatKind.ONE_TO_ONE,
         ContentType.TEXT_PLAIN,
         response_to=about,
     )
 
 
-def _plain_fact(entry: StoredEnvelope, author: ChatKey, message: StatusMessage, other: ChatKey) -> VerifiedPayload:
+def _plain_fact(entry: ChatEntry, message: StatusMessage, other: ChatKey) -> VerifiedPayload:
     return VerifiedPayload(
         MessageId(f"0x{entry.message_hash}"),
-        author,
+        entry.carrier,
         _PLAIN_TYPE,
         entry.message_hash.encode(),
         message,
