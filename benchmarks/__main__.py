@@ -9,6 +9,7 @@ from typing import Final
 from benchmarks import (
     bench_archive,
     bench_canonical,
+    bench_chat_index,
     bench_chats,
     bench_dcp,
     bench_dm3,
@@ -42,6 +43,7 @@ BENCHMARKS: Final = tuple(
         bench_dcp,
         bench_status,
         bench_chats,
+        bench_chat_index,
         bench_flow,
         bench_throughput,
         bench_ijson,

@@ -1,6 +1,7 @@
 """`postroom chat list|show|who` and what commands of the archive show of chats, over TLS on loopback."""
 
 import json
+from pathlib import Path
 
 from tests.cli.chat_commands import ChatCommands
 from tests.cli.chat_commands import api as api
@@ -8,6 +9,11 @@ from tests.cli.chat_commands import chat as chat
 from tests.cli.chat_commands import clients as clients
 from tests.cli.chat_commands import deployed as deployed
 from tests.client.chat.network import ALICE, BOB, CAROL
+
+from postroom.client.archive import FolderHome
+from postroom.client.chat.memory import read_memory
+from postroom.client.chat.reading import ConversationReader
+from postroom.protocols.status.log import ChatLog
 
 
 def test_list_shows_each_chat_with_its_newest_message(chat: ChatCommands) -> None:
@@ -84,3 +90,42 @@ def test_the_archive_finds_what_the_chat_shows_and_nothing_of_how_it_is_sent(cha
     listed = chat.archive(ALICE, "list").stdout.splitlines()
     assert [line.split()[0] for line in listed] == ["partner", BOB, "1"]
     assert listed[-1] == "1 messages of chats are not delivered yet; `postroom chat pull` sends them again"
+
+
+def test_the_index_is_made_by_every_command_and_can_be_removed(chat: ChatCommands) -> None:
+    chat(ALICE, "send", BOB, "good morning")
+    chat(BOB, "pull")
+    [line] = chat(BOB, "index").stdout.splitlines()
+    made = chat.said(BOB, "index")
+    path = Path(made["index"])
+    assert str(path) in line
+    assert "not encrypted" in line
+    assert made["messages"] == len(facts(chat, BOB))
+    assert b"good morning" in path.read_bytes()
+    assert chat.said(BOB, "index", "--drop") == {"dropped": True}
+    assert not path.exists()
+    assert chat.said(BOB, "show", ALICE, "--no-index") == chat.said(BOB, "show", ALICE)
+    assert path.exists()
+    assert chat(BOB, "index", "--drop").stdout == "the index is removed\n"
+    assert chat(BOB, "index", "--drop").stdout == "there is no index\n"
+    chat(BOB, "show", ALICE, "--no-index")
+    assert not path.exists()
+
+
+def facts(chat: ChatCommands, who: str) -> ChatLog:
+    """What somebody's archive says, read without an index."""
+    person = chat.network[who]
+    archive = person.archive(FolderHome(chat.folder / f"{who}.home"))
+    return read_memory(ConversationReader(archive, person.key)).log
+
+
+def test_an_index_that_cannot_be_used_is_named_with_what_helps(chat: ChatCommands) -> None:
+    chat(ALICE, "send", BOB, "good morning")
+    path = Path(chat.said(ALICE, "index")["index"])
+    path.unlink()
+    path.mkdir()
+    done = chat(ALICE, "list")
+    assert done.exit_code == 3
+    assert "postroom chat index --drop" in done.stderr
+    assert chat(ALICE, "index", "--no-index").exit_code == 2
+    assert chat(ALICE, "list", "--no-index").exit_code == 0

@@ -15,6 +15,7 @@ from tests.protocols.dm3.stored_mail import ALICE, deletion, edit, stored_messag
 from tests.tiers import examples
 
 import postroom.client.archive.index as index_module
+import postroom.client.archive.index_file as index_file_module
 from postroom.client.archive import Archive, MemoryHome
 from postroom.client.archive.index import Hit, Index, scan
 from postroom.protocols.dm3.containers import ContainerError, conversation_key
@@ -205,7 +206,7 @@ def test_a_conversation_is_indexed_by_one_process_at_a_time(
         locked.append(str(caught.value))
         return real(*given)
 
-    monkeypatch.setattr(index_module, "_WAIT_SECONDS", 0)
+    monkeypatch.setattr(index_file_module, "_WAIT_SECONDS", 0)
     monkeypatch.setattr(index_module, "_hits", hits)
     mine.store([stored_message("new", 30)])
     index.update()

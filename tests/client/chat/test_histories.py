@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from hypothesis import given, settings
@@ -10,6 +12,8 @@ from tests.client.chat.network import ALICE, BOB, CAROL, ChatNetwork, Device, Wa
 from tests.tiers import amount
 
 from postroom.client.chat import ChatError
+from postroom.client.chat.index import ChatIndex
+from postroom.client.chat.reading import ConversationReader
 from postroom.protocols.status.enums import ReactionKind
 
 NAMES: Final = (ALICE, BOB, CAROL)
@@ -103,6 +107,19 @@ STEPS = st.lists(
     min_size=4,
     max_size=14,
 )
+
+
+@settings(max_examples=amount(quick=3, all=12, proof=300), deadline=None)
+@given(STEPS)
+def test_an_index_that_follows_knows_what_the_archive_says(steps: list[Step]) -> None:
+    history = History()
+    followed = history.devices[BOB][1]
+    with TemporaryDirectory() as folder:
+        index = ChatIndex(followed.archive, Path(folder))
+        for step in steps:
+            history.do(*step)
+            known = ConversationReader(followed.archive, followed.chats.own, index).read()
+            assert known == ConversationReader(followed.archive, followed.chats.own).read()
 
 
 @settings(max_examples=amount(quick=3, all=12, proof=300), deadline=None)

@@ -8,6 +8,7 @@ from postroom.client.archive import HomeObject, MemoryHome
 from postroom.client.chat.channels import ChannelRecord, write_channel
 from postroom.client.chat.dm3_carrier import encodings
 from postroom.client.chat.memory import read_memory
+from postroom.client.chat.reading import ConversationReader
 from postroom.client.dm3 import Dm3Draft
 from postroom.protocols.dm3.stored import StoredEnvelope, store_envelope
 from postroom.protocols.status import sending
@@ -51,7 +52,7 @@ def test_a_message_that_another_device_delivers_meanwhile_is_there_all_the_time(
         busy = Busy(network[ALICE].home, network.device(ALICE).pull, at)
         texts = [
             fact.message.text  # type: ignore[union-attr]
-            for fact in read_memory(network[ALICE].archive(busy), network[ALICE].key).log.messages(
+            for fact in read_memory(ConversationReader(network[ALICE].archive(busy), network[ALICE].key)).log.messages(
                 ChatRef(ChatKind.ONE_TO_ONE, network[BOB].key)
             )
         ]
@@ -79,4 +80,4 @@ def test_a_channel_is_joined_by_nobody_else(network: ChatNetwork, alice: Device)
     for entry in (stored, replace(stored, unverified="ProfileUnknown")):
         alice.archive.merge(ALICE, [entry])
     assert isinstance(stored, StoredEnvelope)
-    assert read_memory(alice.archive, alice.chats.own).channels == {}
+    assert read_memory(ConversationReader(alice.archive, alice.chats.own)).channels == {}

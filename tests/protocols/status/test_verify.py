@@ -32,12 +32,14 @@ from tests.protocols.status.made import MESSAGES
 from tests.protocols.status.test_chats import NO_CHANNELS, NO_GROUPS
 from tests.tiers import examples
 
+import postroom.protocols.status.membership as membership_module
+import postroom.protocols.status.verify as verify_module
 from postroom.protocols.status import messages as m
 from postroom.protocols.status.codec import type_of_message, write_payload
 from postroom.protocols.status.enums import ChatKind, MembershipEventType, PayloadType
 from postroom.protocols.status.ids import message_id
 from postroom.protocols.status.keys import ChatKey
-from postroom.protocols.status.membership import sign_event
+from postroom.protocols.status.membership import read_signed_event, sign_event
 from postroom.protocols.status.reasons import (
     AUTHOR_NOT_CARRIER,
     AUTHOR_SIGNATURE_INVALID,
@@ -51,7 +53,7 @@ from postroom.protocols.status.reasons import (
     WRAPPER_INVALID,
     WRITTEN_TO_ANOTHER,
 )
-from postroom.protocols.status.verify import OWN_DEVICES, ChatRef, VerifiedPayload, verify
+from postroom.protocols.status.verify import OWN_DEVICES, ChatRef, VerifiedPayload, recovered_keys, verify
 from postroom.protocols.status.wrapper import write_wrapper
 
 IN_CHANNEL = {"chat_id": "status", "message_type": ChatKind.PUBLIC_GROUP}
@@ -302,3 +304,49 @@ def test_nobody_but_the_signer_is_the_author(message: m.StatusMessage, carrier: 
         assert found.author == ALICE.public
         if found.chat is not None and found.chat.kind is ChatKind.ONE_TO_ONE and own != ALICE.public:
             assert found.chat.id == ALICE.public
+
+
+# --- keys that were recovered before ---------------------------------------------------------------------------------
+
+
+def nobody_recovers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def recover(*given: object) -> ChatKey:
+        raise AssertionError(given)
+
+    for module in (verify_module, membership_module):
+        monkeypatch.setattr(module, "author_of", recover)
+    monkeypatch.setattr(verify_module, "message_id", recover)
+    read_signed_event.cache_clear()
+
+
+@each_sample
+@pytest.mark.parametrize("signed", [True, False])
+def test_a_wrapper_that_was_verified_needs_no_recovery_again(
+    sample: m.StatusMessage, monkeypatch: pytest.MonkeyPatch, *, signed: bool
+) -> None:
+    data = wrapper_of(sample) if signed else wrapper_of(sample, None)
+    how: Any = {"own": own_of(sample), "named": type_of_message(sample), "carrier": ALICE.public}
+    first = verify(data, **how)
+    nobody_recovers(monkeypatch)
+    assert verify(data, **how, recovered=recovered_keys(first)) == first
+
+
+def test_nor_do_the_events_of_a_group_and_those_that_did_not_count_still_do_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    update = m.MembershipUpdateMessage(
+        GROUP, (b"\1" * 80, founding(), stranger(), founding(clock=NOW + 1, key=MALLORY))
+    )
+    data = wrapper_of(update)
+    first = verify(data, own=BOB.public)
+    assert [event.author for event in first.events] == [ALICE.public, MALLORY.public]
+    nobody_recovers(monkeypatch)
+    assert verify(data, own=BOB.public, recovered=recovered_keys(first)) == first
+
+
+def test_the_other_rules_apply_again() -> None:
+    """For another carrier or another owner the outcome is another one."""
+    data = wrapper_of(text(chat_id=BOB.public))
+    recovered = recovered_keys(verify(data, own=BOB.public))
+    refused(lambda: verify(data, own=BOB.public, carrier=MALLORY.public, recovered=recovered), AUTHOR_NOT_CARRIER)
+    refused(lambda: verify(data, own=MALLORY.public, recovered=recovered), WRITTEN_TO_ANOTHER)

@@ -1,16 +1,15 @@
 """`postroom archive search`: full-text search, and its index."""
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom.cli.archive.entry_text import shortened
 from postroom.cli.archive.inputs import ArchiveOptions
+from postroom.cli.cache import cache_folder
 from postroom.cli.exits import UnavailableFault, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_either, print_json
@@ -69,8 +68,7 @@ def index(
 def _index_of(archive: "Archive") -> "Index":
     from postroom.client.archive.index import Index
 
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Index(archive, Path(cache).expanduser() / "postroom" / "archive")
+    return Index(archive, cache_folder("archive"))
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from postroom.cli.chat.clean import clean
 from postroom.cli.chat.conversations import list_chats, show, who
 from postroom.cli.chat.explain import explain
 from postroom.cli.chat.fold import fold
+from postroom.cli.chat.index import index
 from postroom.cli.chat.pull import pull
 from postroom.cli.chat.save import save
 from postroom.cli.chat.send import clear, delete, edit, join, part, pin, react, send
@@ -45,6 +46,7 @@ app.command()(clear)
 app.command()(join)
 app.command()(part)
 app.command()(who)
+app.command()(index)
 app.add_typer(group.app, name="group")
 app.command()(wrap)
 app.command()(explain)

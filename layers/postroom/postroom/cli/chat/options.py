@@ -1,5 +1,6 @@
 """The options of the commands that use an owner's chats, and the chats that they open."""
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -8,17 +9,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.archive.homes import FORMS
+from postroom.cli.cache import cache_folder
 from postroom.cli.dm3.archive import open_own_archive
 from postroom.cli.dm3.inputs import KeyFile, dm3_name, load_user_keys
 from postroom.cli.dm3.names import NameOptions
-from postroom.cli.exits import NotFoundFault, UsageFault
+from postroom.cli.exits import NotFoundFault, UnavailableFault, UsageFault
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.options import OptionGroup
 from postroom.cli.owner import OwnersKeyOptions
 
 if TYPE_CHECKING:
     from postroom.client import Mailbox
+    from postroom.client.archive import Archive
     from postroom.client.chat import Chats
+    from postroom.client.chat.index import ChatIndex
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +37,9 @@ class ChatOptions(OptionGroup):
         str | None,
         typer.Option("--as", metavar="NAME", help="Your name.", show_default="the archive's", parser=dm3_name),
     ] = None
+    no_index: Annotated[
+        bool, typer.Option("--no-index", help="Read the whole archive instead, without an index on this machine.")
+    ] = False
     names: NameOptions
     connections: ConnectionOptions
 
@@ -46,18 +53,35 @@ class ChatOptions(OptionGroup):
         network = self.names.network_with(self.connections)
         with (
             self.names.profiles(network) as profiles,
-            open_own_archive(self.home, self.key, self.connections, self.owner) as archive,
+            self.open_archive() as archive,
             open_resolvers(network) as resolvers,
         ):
             sender = Dm3Sender(archive.owner, keys, profiles, build_https(network, resolvers))
+            index = None if self.no_index else chat_index(archive)
             try:
-                yield Chats(archive, sender)
+                yield Chats(archive, sender, index)
+            except sqlite3.Error as error:
+                raise UnavailableFault(
+                    f"the index of chats cannot be used: {error}; `postroom chat index --drop` removes it, --no-index "
+                    "reads the archive instead"
+                ) from None
             except NoSuchChatError as error:
                 raise NotFoundFault(str(error)) from None
             except ChatError as error:
                 raise UsageFault(str(error)) from None
 
+    def open_archive(self) -> "AbstractContextManager[Archive]":
+        """The archive, until the block ends. Its errors end the command."""
+        return open_own_archive(self.home, self.key, self.connections, self.owner)
+
     def mailbox(self, at: str, chats: "Chats") -> "AbstractContextManager[Mailbox]":
         """The mailbox of the chats' owner at a post office."""
         owner = OwnersKeyOptions(key=self.key, ca_file=self.connections.ca_file, local=self.connections.local)
         return owner.open_at(at, chats.name)
+
+
+def chat_index(archive: "Archive") -> "ChatIndex":
+    """The index of the chats in an archive."""
+    from postroom.client.chat.index import ChatIndex
+
+    return ChatIndex(archive, cache_folder("chats"))

@@ -76,6 +76,11 @@ class Archive:
         """The conversation partners: normalised dm3 names, NLWeb partners as the mailbox names them, and SET_ASIDE."""
         return run(self.filing.conversations(), self.home)
 
+    def etag(self, partner: str) -> str | None:
+        """What changes with every write to a conversation that is listed; None: it is missing."""
+        _, etag = run(self.filing.read_conversation(conversation_key(self.filing.root, partner)), self.home)
+        return etag
+
     def open(self, partner: str) -> list[Entry]:
         """All messages of a conversation by time, with tombstones in place of removed ones; empty: none."""
         return run(self.filing.open(listed(partner)), self.home)

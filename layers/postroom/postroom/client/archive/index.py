@@ -4,18 +4,15 @@ It contains the texts of all messages, not encrypted. It follows the archive by 
 not changed, none of its chunks are read; if it has, deleted messages are removed, and new ones added.
 """
 
-import hashlib
 import sqlite3
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from postroom.client.archive.archive import Archive
-from postroom.client.archive.filing import run
-from postroom.protocols.dm3.containers import conversation_key
+from postroom.client.archive.index_file import IndexFile
 from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope, Tombstone
 
 _VERSION: Final = 1
@@ -33,9 +30,6 @@ SELECT partner, hash, at, author, messages.text FROM words JOIN messages ON mess
 """
 _SHORTEST_INDEXED: Final = 3
 """Characters. Shorter words are looked for in each message that has the other words."""
-_WAIT_SECONDS: Final = 60.0
-"""How long to wait for another process that updates the index."""
-
 Met = Callable[[str], object]
 """Called with each conversation that was read."""
 
@@ -52,36 +46,33 @@ class Hit:
 
 
 class Index:
-    """The index of one archive, in a file of its own under `folder`, which only its owner can read."""
+    """The search index of one archive, in a file of its own under `folder`, which only its owner can read."""
 
     def __init__(self, archive: Archive, folder: Path) -> None:
         self._archive = archive
-        self._folder = folder
-        # Not the key of the root itself: whoever sees it could find the archive in its home.
-        name = hashlib.sha256(f"index of {archive.filing.root}".encode()).hexdigest()
-        self.path = folder / f"{name[:32]}.sqlite"
+        self._file = IndexFile.of(archive, folder, "index", _VERSION, _SCHEMA)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._file.path
 
     def drop(self) -> bool:
         """Delete the index; True: there was one."""
-        there = self.path.exists()
-        for suffix in ("", "-journal"):
-            Path(f"{self.path}{suffix}").unlink(missing_ok=True)
-        return there
+        return self._file.drop()
 
     def update(self, met: Met = lambda _: None) -> None:
         """Update the index from the archive. Raises as `Archive` does; what was updated until then is kept."""
         archive = self._archive
         partners = archive.conversations()
-        with self._open() as database:
+        with self._file.open() as database:
             known = dict(database.execute("SELECT partner, etag FROM conversations"))
             for partner in known.keys() - set(partners):
                 with database:
                     _forget(database, partner)
             for partner in partners:
                 # Before the messages: if the conversation changes in between, it is read again the next time.
-                _, etag = run(
-                    archive.filing.read_conversation(conversation_key(archive.filing.root, partner)), archive.home
-                )
+                etag = archive.etag(partner)
                 if etag is None or known.get(partner) != etag:
                     entries = archive.whole(partner)
                     with database:
@@ -101,40 +92,9 @@ class Index:
         conditions = [*(["words MATCH ?"] if indexed else []), *["instr(words.text, ?) > 0"] * len(short)]
         query = f"{_SELECT} WHERE {' AND '.join(conditions)} ORDER BY at DESC, hash LIMIT ?"
         match = [" AND ".join(map(_quoted, indexed))] if indexed else []
-        with self._open() as database:
+        with self._file.open() as database:
             rows = database.execute(query, (*match, *short, limit))
             return [Hit(*row) for row in rows]
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.touch(mode=0o600)
-        try:
-            database = self._connect()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise
-            # No index, or a damaged one; all of it is in the archive.
-            self.drop()
-            self.path.touch(mode=0o600)
-            database = self._connect()
-        with closing(database):
-            yield database
-
-    def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
-        try:
-            # Deleted texts must be removed from the file, too.
-            database.execute("PRAGMA secure_delete = ON")
-            with database:
-                database.execute("BEGIN IMMEDIATE")
-                [version] = database.execute("PRAGMA user_version").fetchone()
-                if version != _VERSION:
-                    _make(database)
-        except BaseException:
-            database.close()
-            raise
-        return database
 
 
 def scan(archive: Archive, text: str, limit: int, met: Met = lambda _: None) -> list[Hit]:
@@ -204,15 +164,3 @@ def _remove(database: sqlite3.Connection, ids: Iterable[int]) -> None:
         database.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(id_,) for id_ in ids])  # noqa: S608 - ours
     # FTS5 only marks deleted texts, until its segments are merged.
     database.execute("INSERT INTO words (words) VALUES ('optimize')")
-
-
-def _make(database: sqlite3.Connection) -> None:
-    """Create the index, in place of whatever was there."""
-    names = [
-        name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT NULL")
-    ]
-    for name in ("words", *names):
-        database.execute(f"DROP TABLE IF EXISTS {name}")
-    for statement in _SCHEMA.split(";\n"):
-        database.execute(statement)
-    database.execute(f"PRAGMA user_version = {_VERSION}")

@@ -51,13 +51,15 @@ def write_channel(record: ChannelRecord) -> str:
 
 def find_channel(message: Dm3Message) -> ChannelRecord | None:
     """The record that a dm3 message to oneself holds; None: it holds none."""
-    for attachment in message.attachments or ():
-        if attachment.data.startswith(_URI):
-            try:
-                return _read(decode_base64(attachment.data.removeprefix(_URI)))
-            except (TheirError, ValueError):
-                return None
-    return None
+    return next((read_channel(each.data) for each in message.attachments or () if each.data.startswith(_URI)), None)
+
+
+def read_channel(uri: str) -> ChannelRecord | None:
+    """The record in an attachment; None: it is none."""
+    try:
+        return _read(decode_base64(uri.removeprefix(_URI)))
+    except (TheirError, ValueError):
+        return None
 
 
 def _read(data: bytes) -> ChannelRecord:

@@ -23,7 +23,9 @@ from postroom.client.chat.channels import ChannelRecord, write_channel
 from postroom.client.chat.delivery import ChatDelivery, SentTo
 from postroom.client.chat.dm3_carrier import chat_key_at, dm3_type, encodings, plain_text
 from postroom.client.chat.errors import ChatError, NoChatKeyError, NoSuchChatError
+from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.memory import ChatMemory, read_memory
+from postroom.client.chat.reading import ConversationReader
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.core.errors import NotNowError, TheirError
 from postroom.protocols.dm3.names import normalize
@@ -99,10 +101,12 @@ class ChatTarget:
 class Chats:
     """The chats of the archive's owner. `sender`: sends as the owner, by the keys of the owner's profile.
 
-    All methods raise as `Archive` does. Raises NoChatKeyError: the keys cannot sign chats.
+    `index`: what was read of the archive before, on this machine; None: all of it is read.
+
+    All methods raise as `Archive` and `ChatIndex` do. Raises NoChatKeyError: the keys cannot sign chats.
     """
 
-    def __init__(self, archive: Archive, sender: Dm3Sender) -> None:
+    def __init__(self, archive: Archive, sender: Dm3Sender, index: ChatIndex | None = None) -> None:
         key = sender.keys.signing.ethereum_key
         if key is None:
             raise NoChatKeyError(
@@ -113,6 +117,7 @@ class Chats:
         self._sender = sender
         self._key = AuthorKey.from_secret(key.secret)
         self._delivery = ChatDelivery(archive, sender)
+        self._reader = ConversationReader(archive, self.own, index)
         self._memory: ChatMemory | None = None
 
     @property
@@ -129,7 +134,7 @@ class Chats:
     def memory(self) -> ChatMemory:
         """All chats as of the last `refresh`."""
         if self._memory is None:
-            self._memory = read_memory(self._archive, self.own)
+            self._memory = read_memory(self._reader)
         return self._memory
 
     def refresh(self) -> None:

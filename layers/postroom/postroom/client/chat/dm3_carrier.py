@@ -8,6 +8,7 @@ whoever answers a group needs them. The signature of the dm3 message covers both
 from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
@@ -44,6 +45,7 @@ from postroom.protocols.status.wrapper import read_wrapper, write_wrapper
 MAX_NAMES: Final = 100
 """Names of members in one message."""
 
+_KNOWN_KEYS: Final = 1000
 _PROTOBUF: Final = "application/protobuf"
 _TYPED: Final = "status.ApplicationMetadataMessage"
 _UNTYPED: Final = "status.StatusProtocolMessage"
@@ -105,29 +107,38 @@ def is_canonical(carried: CarriedWrapper) -> bool:
     )
 
 
-def carrier_key(entry: StoredEnvelope) -> ChatKey:
+def carrier_key(entry: StoredEnvelope, likely: ChatKey = NO_CHAT_KEY) -> ChatKey:
     """The secp256k1 key that signed a dm3 message whose sender was verified; NO_CHAT_KEY: there is none.
 
     Two keys fit a signature of 64 bytes. The sender has signed the envelope, too, which only one of them fits.
+    `likely`: a key that the sender's earlier messages have proven; to verify the signature with it is quicker.
     """
     if entry.unverified:
         return NO_CHAT_KEY
     try:
         signature = decode_base64(entry.message.signature)
-        digest = sha256(stringify(entry.message.unsigned())).digest()
+        text = stringify(entry.message.unsigned())
     except ValueError:
         return NO_CHAT_KEY
     if len(signature) != 64:
         return NO_CHAT_KEY
+    if likely and _signing_key(likely).verify(signature, text):
+        return likely
+    digest = sha256(text).digest()
     for recovery_id in (b"\x00", b"\x01"):
         try:
             key = coincurve.PublicKey.from_signature_and_message(signature + recovery_id, digest, hasher=None)
         except ValueError:
             continue
-        point = key.format(compressed=False)
-        if verify_struct(entry.metadata.unsigned(), entry.metadata.signature, PublicSigningKey.from_bytes(point)):
-            return chat_key_of(point)
+        found = chat_key_of(key.format(compressed=False))
+        if verify_struct(entry.metadata.unsigned(), entry.metadata.signature, _signing_key(found)):
+            return found
     return NO_CHAT_KEY
+
+
+@lru_cache(_KNOWN_KEYS)
+def _signing_key(key: ChatKey) -> PublicSigningKey:
+    return PublicSigningKey.from_bytes(bytes.fromhex(key[2:]))
 
 
 def plain_text(message: StatusMessage) -> str:
@@ -181,9 +192,9 @@ def dm3_type(message: StatusMessage, *, has_reference: bool) -> MessageType:
     return MessageType.NEW
 
 
-def differs(message: Dm3Message, payload: StatusMessage) -> bool:
-    """Whether a dm3 message shows another text than the payload that it carries."""
-    return (message.message or "") not in ("", plain_text(payload))
+def differs(text: str, payload: StatusMessage) -> bool:
+    """Whether a dm3 message with this text shows another one than the payload that it carries."""
+    return text not in ("", plain_text(payload))
 
 
 def _data_uri(media_type: str, data: bytes) -> str:

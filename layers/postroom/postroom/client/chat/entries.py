@@ -8,10 +8,10 @@ from postroom.client.chat.channels import ChannelRecord, find_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper, carrier_key, differs, find_wrapper
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.dialect import read_reference
-from postroom.protocols.dm3.message import Dm3Message, MessageType
+from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.stored import Entry, StoredEnvelope, Tombstone
 from postroom.protocols.status.keys import ChatKey
-from postroom.protocols.status.verify import VerifiedPayload, verify
+from postroom.protocols.status.verify import NO_CHAT_KEY, RecoveredKeys, VerifiedPayload, verify
 
 TEXT_DIFFERS: Final = "text-differs"
 """A mark: the dm3 message shows another text than the payload, which counts."""
@@ -23,10 +23,10 @@ class ChatEntry:
 
     `hashes`: all by which others may refer to it. `author`: the sender's name. `sent_ms`: its own time. `came_ms`: that
     of its postmark; of the owner's own messages as `sent_ms`. `reference`: the hash of the message that it is about.
-    `carrier`: the key that its sender proved.
+    `carrier`: the key that its sender proved. `text`: as a client of dm3 shows it.
 
-    `carried`: the wrapper; None: it has none, and `text` is all of it. `payload`: what is in the wrapper; None: it was
-    discarded for `error`. `channel`: the record of a channel beside it.
+    `carried`: the wrapper; None: it has none. `payload`: what is in the wrapper; None: it was discarded for `error`.
+    `channel`: the record of a channel beside it.
     """
 
     message_hash: str
@@ -37,7 +37,7 @@ class ChatEntry:
     type: MessageType
     reference: str
     carrier: ChatKey
-    text: str = ""
+    text: str
     carried: CarriedWrapper | None = None
     payload: VerifiedPayload | None = None
     error: TheirError | None = None
@@ -47,42 +47,71 @@ class ChatEntry:
 ReadEntry: TypeAlias = ChatEntry | Tombstone
 
 
-def read_entries(entries: Iterable[Entry], own: ChatKey) -> list[ReadEntry]:
-    """What the entries of a conversation say of chats, with the tombstones. `own`: the owner's chat key."""
-    return [
-        entry if isinstance(entry, Tombstone) else read_message(entry, own)
-        for entry in entries
-        if isinstance(entry, StoredEnvelope | Tombstone)
-    ]
+def read_entries(entries: Iterable[Entry], own: ChatKey, known: Iterable[ReadEntry] = ()) -> list[ReadEntry]:
+    """What the entries of a conversation say of chats, with the tombstones.
+
+    `own`: the owner's chat key. `known`: what was read of the conversation before, which is not read again.
+    """
+    before = {entry.message_hash: entry for entry in known if isinstance(entry, ChatEntry) and entry.carrier}
+    keys = {entry.author: entry.carrier for entry in before.values()}
+    read: list[ReadEntry] = []
+    for entry in entries:
+        if isinstance(entry, Tombstone):
+            read.append(entry)
+        elif isinstance(entry, StoredEnvelope):
+            there = before.get(entry.message_hash)
+            # What is added to a message later: its sender was verified, or another copy has a postmark.
+            if there is None or entry.unverified or there.came_ms != came_ms(entry):
+                there = read_message(entry, own, keys.get(entry.author, NO_CHAT_KEY))
+                if there.carrier:
+                    keys[entry.author] = there.carrier
+            read.append(there)
+    return read
 
 
-def read_message(entry: StoredEnvelope, own: ChatKey) -> ChatEntry:
-    """What a dm3 message says of chats. `own`: the owner's chat key."""
-    message, metadata = entry.message, entry.message.metadata
-    read = ChatEntry(
-        entry.message_hash,
-        entry.hashes(),
-        entry.author,
-        metadata.timestamp_ms,
-        entry.postmark.incoming_timestamp_ms if entry.postmark else entry.timestamp_ms,
-        metadata.type,
-        read_reference(metadata.reference_message_hash or ""),
-        carrier_key(entry),
+def read_message(entry: StoredEnvelope, own: ChatKey, likely: ChatKey = NO_CHAT_KEY) -> ChatEntry:
+    """What a dm3 message says of chats. `own`: the owner's chat key. `likely`: a key that its sender has proven."""
+    metadata = entry.message.metadata
+    return with_payload(
+        ChatEntry(
+            entry.message_hash,
+            entry.hashes(),
+            entry.author,
+            metadata.timestamp_ms,
+            came_ms(entry),
+            metadata.type,
+            read_reference(metadata.reference_message_hash or ""),
+            carrier_key(entry, likely),
+            entry.message.message or "",
+            find_wrapper(entry.message),
+            channel=find_channel(entry.message),
+        ),
+        own,
     )
-    carried = find_wrapper(message)
-    if carried is None:
-        return replace(read, text=message.message or "")
+
+
+def came_ms(entry: StoredEnvelope) -> int:
+    """When a dm3 message came: by its postmark; the owner's own by their time."""
+    return entry.postmark.incoming_timestamp_ms if entry.postmark else entry.timestamp_ms
+
+
+def with_payload(entry: ChatEntry, own: ChatKey, recovered: RecoveredKeys | None = None) -> ChatEntry:
+    """A message with what is in its wrapper, if it has one. `recovered`: of the wrapper, if it was verified before."""
+    if entry.carried is None:
+        return entry
     try:
-        payload = verify_carried(message, carried, read.carrier, own)
+        payload = verify_carried(entry.carried, entry.text, carrier=entry.carrier, own=own, recovered=recovered)
     except TheirError as error:
-        return replace(read, carried=carried, error=error)
-    return replace(read, carried=carried, payload=payload, channel=find_channel(message))
+        return replace(entry, error=error)
+    return replace(entry, payload=payload)
 
 
-def verify_carried(message: Dm3Message, carried: CarriedWrapper, carrier: ChatKey, own: ChatKey) -> VerifiedPayload:
-    """Check the wrapper in a dm3 message. Raises TheirError, as `verify` does."""
-    verified = verify(carried.wrapper, own=own, named=carried.type, carrier=carrier)
+def verify_carried(
+    carried: CarriedWrapper, text: str, *, carrier: ChatKey, own: ChatKey, recovered: RecoveredKeys | None = None
+) -> VerifiedPayload:
+    """Check the wrapper in a dm3 message with this text. Raises TheirError, as `verify` does."""
+    verified = verify(carried.wrapper, own=own, named=carried.type, carrier=carrier, recovered=recovered)
     # Whoever passes a message on must not give it a mark.
-    if verified.message is not None and carrier == verified.author and differs(message, verified.message):
+    if verified.message is not None and carrier == verified.author and differs(text, verified.message):
         verified = replace(verified, marks=(*verified.marks, TEXT_DIFFERS))
     return verified

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from postroom.client.archive import Archive
 from postroom.client.chat.channels import ChannelRecord, find_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper, find_wrapper, is_canonical
-from postroom.client.chat.entries import ChatEntry, ReadEntry, read_entries, verify_carried
+from postroom.client.chat.entries import ChatEntry, ReadEntry, verify_carried
+from postroom.client.chat.reading import ConversationReader
 from postroom.client.chat.unsent import UnsentMessage, read_unsent
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.message import NEEDS_NO_TEXT, MessageType
 from postroom.protocols.dm3.names import normalize
-from postroom.protocols.dm3.stored import SET_ASIDE, UNSENT, Tombstone
+from postroom.protocols.dm3.stored import Tombstone
 from postroom.protocols.status.chat_view import ChatView
 from postroom.protocols.status.checks import MAX_TEXT
 from postroom.protocols.status.enums import ChatKind, ContentType
@@ -104,16 +104,11 @@ class ChatMemory:
         return [*sorted(proven), *sorted(self.said.get(key, set()) - proven)]
 
 
-def read_memory(archive: Archive, own: ChatKey) -> ChatMemory:
-    """Read all chats of an archive. Raises as `Archive` does."""
+def read_memory(reader: ConversationReader) -> ChatMemory:
+    """Read all chats of an archive. Raises as `ConversationReader.read` does."""
     # First, because another device may deliver them meanwhile: better found twice than not at all.
-    unsent = read_unsent(archive)
-    conversations = {
-        partner: read_entries(archive.whole(partner), own)
-        for partner in archive.conversations()
-        if partner not in (SET_ASIDE, UNSENT)
-    }
-    return make_memory(archive.owner, own, unsent, conversations)
+    unsent = read_unsent(reader.archive)
+    return make_memory(reader.archive.owner, reader.own, unsent, reader.read())
 
 
 def make_memory(
@@ -231,7 +226,8 @@ def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
     carried = find_wrapper(unsent.message)
     if carried is None:
         return
-    payload = verify_carried(unsent.message, carried, memory.log.own, memory.log.own)
+    own = memory.log.own
+    payload = verify_carried(carried, unsent.message.message or "", carrier=own, own=own)
     fact = _add_payload(memory, carried, payload, unsent.timestamp_ms)
     receiver = normalize(unsent.to)
     memory.unsent.setdefault(fact.id, []).append(unsent)

@@ -62,10 +62,11 @@ class SignedEvent:
 
 
 @lru_cache(KNOWN_EVENTS)
-def read_signed_event(group: str, signed: bytes) -> SignedEvent:
+def read_signed_event(group: str, signed: bytes, author: ChatKey | None = None) -> SignedEvent:
     """Read an event of a group's update: 65 bytes of signature, and the event.
 
-    The signature is of the group's ID and the event as received. Raises TheirError(MEMBERSHIP_INVALID), or as
+    The signature is of the group's ID and the event as received; `author`: the key that it is of, if that was found out
+    before. Raises TheirError(MEMBERSHIP_INVALID), or as
     `MembershipUpdateEvent` and `author_of` do.
     """
     signature, data = signed[:SIGNATURE_BYTES], signed[SIGNATURE_BYTES:]
@@ -76,7 +77,7 @@ def read_signed_event(group: str, signed: bytes) -> SignedEvent:
         raise TheirError(MEMBERSHIP_INVALID, "one of the event's members is no chat key")
     if len(event.members) > MAX_MEMBERS:
         raise TheirError(MEMBERSHIP_INVALID, f"a group has at most {MAX_MEMBERS} members")
-    return SignedEvent(author_of(signature, group.encode() + data), event, data, signature)
+    return SignedEvent(author or author_of(signature, group.encode() + data), event, data, signature)
 
 
 def sign_event(group: str, event: MembershipUpdateEvent, key: AuthorKey) -> bytes:

@@ -99,32 +99,69 @@ class VerifiedPayload:
         return UNSIGNED not in self.marks
 
 
-def verify(data: bytes, *, own: ChatKey, named: int | None = None, carrier: ChatKey | None = None) -> VerifiedPayload:
+@dataclass(frozen=True, slots=True)
+class RecoveredKeys:
+    """What takes longest to find out about a wrapper: whoever has read one before can keep it.
+
+    `signer` None: it is not signed. `id`: that of the wrapper. `event_authors`: of each event of a group's update, in
+    its order; empty: it does not count.
+    """
+
+    signer: ChatKey | None
+    id: MessageId
+    event_authors: tuple[ChatKey, ...] = ()
+
+
+def recovered_keys(verified: VerifiedPayload) -> RecoveredKeys:
+    """What need not be found out again about a wrapper that was verified."""
+    update = verified.message
+    authors = {event.signed: event.author for event in verified.events}
+    return RecoveredKeys(
+        verified.author if verified.is_signed else None,
+        verified.id,
+        tuple(authors.get(signed, NO_CHAT_KEY) for signed in update.events)
+        if isinstance(update, MembershipUpdateMessage)
+        else (),
+    )
+
+
+def verify(
+    data: bytes,
+    *,
+    own: ChatKey,
+    named: int | None = None,
+    carrier: ChatKey | None = None,
+    recovered: RecoveredKeys | None = None,
+) -> VerifiedPayload:
     """Check a wrapper as a receiver does. Raises TheirError with the first reason against it.
 
     `own`: the receiver's key. `named`: the type that the carrier says, of an untyped wrapper. `carrier`: the key that
-    the carrier proves; None: it proves none; NO_CHAT_KEY: it proves that the author is somebody else.
+    the carrier proves; None: it proves none; NO_CHAT_KEY: it proves that the author is somebody else. `recovered`: of
+    the same wrapper, verified before.
     """
     wrapper = read_wrapper(data)
     type_ = type_of(wrapper, named)
-    signer = signer_of(wrapper)
+    signer = recovered.signer if recovered else signer_of(wrapper)
     author = author_or_carrier(signer, carrier)
     message = read_payload(type_, wrapper.payload)
     check_carrier(author, carrier, message)
     check_own_devices(type_, author, own)
     return VerifiedPayload(
-        message_id(signer, data),
+        recovered.id if recovered else message_id(signer, data),
         author,
         type_,
         wrapper.payload,
         message,
         None if message is None else chat_of(message, author, own),
         marks_of(wrapper, message),
-        _events_of(message) if isinstance(message, MembershipUpdateMessage) else (),
+        _events_of(message, recovered) if isinstance(message, MembershipUpdateMessage) else (),
     )
 
 
-def _events_of(update: MembershipUpdateMessage) -> tuple[SignedEvent, ...]:
+def _events_of(update: MembershipUpdateMessage, recovered: RecoveredKeys | None) -> tuple[SignedEvent, ...]:
+    if recovered:
+        known = zip(update.events, recovered.event_authors, strict=True)
+        return tuple(read_signed_event(update.chat_id, signed, author) for signed, author in known if author)
     found, faults = [], []
     for signed in update.events:
         try:

@@ -4,7 +4,6 @@ It holds times and digests, neither names nor texts. If it is lost, all that is 
 Other devices have marks of their own: what was read is not sent to them.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -14,6 +13,7 @@ from typing import Final
 
 import orjson
 
+from postroom.cli.cache import cache_folder
 from postroom.cli.output import replace_private
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
@@ -48,9 +48,8 @@ class ReadMarks:
 
 def marks_file(own: ChatKey) -> Path:
     """The file of one user's marks."""
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     name = sha256(f"read marks of {own}".encode()).hexdigest()
-    return Path(cache).expanduser() / "postroom" / "chat" / f"{name[:32]}.json"
+    return cache_folder("chat") / f"{name[:32]}.json"
 
 
 def load_marks(path: Path, own: ChatKey, since: int) -> ReadMarks:

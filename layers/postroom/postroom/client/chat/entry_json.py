@@ -1,0 +1,96 @@
+"""What single messages say of chats as JSON, for an index.
+
+It holds what a message is, and the keys that were recovered from its signatures: these take longest to find, and never
+change. All other rules are applied again whenever it is read.
+"""
+
+import orjson
+from pybase64 import b64decode, b64encode_as_string
+
+from postroom.client.chat.channels import read_channel, write_channel
+from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.entries import ChatEntry, ReadEntry, with_payload
+from postroom.core.ijson import JsonValue
+from postroom.core.typed_members import Members
+from postroom.protocols.dm3.message import MessageType
+from postroom.protocols.dm3.stored import Tombstone, read_entry
+from postroom.protocols.status.ids import MessageId
+from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.verify import RecoveredKeys, recovered_keys
+
+
+def write_read_entry(entry: ReadEntry) -> bytes:
+    """An entry as JSON text."""
+    if isinstance(entry, Tombstone):
+        return entry.encode()
+    value: dict[str, JsonValue] = {
+        "hash": entry.message_hash,
+        "hashes": list(entry.hashes),
+        "from": entry.author,
+        "sent": entry.sent_ms,
+        "came": entry.came_ms,
+        "type": str(entry.type),
+        "reference": entry.reference,
+        "carrier": entry.carrier,
+        "text": entry.text,
+    }
+    if entry.carried is not None:
+        value["carried"] = _carried_json(entry.carried)
+    if entry.payload is not None:
+        value["recovered"] = _recovered_json(recovered_keys(entry.payload))
+    if entry.channel is not None:
+        value["channel"] = write_channel(entry.channel)
+    return orjson.dumps(value)
+
+
+def parse_read_entry(text: bytes, own: ChatKey) -> ReadEntry:
+    """The entry in a JSON text. `own`: the owner's chat key. Raises ValueError, TheirError: it is none."""
+    value = orjson.loads(text)
+    if "tombstone" in value:
+        return _tombstone(value)
+    members = Members(value, "an entry")
+    entry = ChatEntry(
+        members.text("hash"),
+        tuple(members.any("hashes")),
+        members.text("from"),
+        members.whole("sent"),
+        members.whole("came"),
+        MessageType(members.text("type")),
+        members.text("reference"),
+        ChatKey(members.text("carrier")),
+        members.text("text"),
+        _carried(members.inner("carried")) if "carried" in members else None,
+        channel=read_channel(members.text("channel")) if "channel" in members else None,
+    )
+    return with_payload(entry, own, _recovered(members.inner("recovered")) if "recovered" in members else None)
+
+
+def _tombstone(value: JsonValue) -> Tombstone:
+    entry = read_entry(value)
+    if not isinstance(entry, Tombstone):
+        raise ValueError("the entry is no tombstone")  # noqa: TRY004 - one error for whatever it is
+    return entry
+
+
+def _carried_json(carried: CarriedWrapper) -> dict[str, JsonValue]:
+    names: dict[str, JsonValue] = {str(key): name for key, name in carried.names.items()}
+    return {"wrapper": b64encode_as_string(carried.wrapper), "type": carried.type, "names": names}
+
+
+def _carried(members: Members) -> CarriedWrapper:
+    names = {ChatKey(key): str(name) for key, name in members.mapping("names").items()}
+    return CarriedWrapper(b64decode(members.text("wrapper"), validate=True), members.any("type"), names)
+
+
+def _recovered_json(recovered: RecoveredKeys) -> dict[str, JsonValue]:
+    # Most events of a group are by few authors.
+    authors = list(dict.fromkeys(recovered.event_authors))
+    events: list[JsonValue] = [authors.index(author) for author in recovered.event_authors]
+    return {"signer": recovered.signer, "id": recovered.id, "authors": [*authors], "events": events}
+
+
+def _recovered(members: Members) -> RecoveredKeys:
+    authors = [ChatKey(author) for author in members.any("authors")]
+    return RecoveredKeys(
+        members.any("signer"), MessageId(members.text("id")), tuple(authors[each] for each in members.any("events"))
+    )
