@@ -173,15 +173,21 @@ def test_of_all_wrappers_of_a_signed_payload_one_is_canonical(network: ChatNetwo
     assert not is_canonical(CarriedWrapper(wrapper + wrapper, None))
 
 
-def test_the_key_of_the_sender_is_found_in_both_signatures(network: ChatNetwork, bob: Device) -> None:
+def test_the_senders_key_is_stored_and_otherwise_found_in_both_signatures(network: ChatNetwork, bob: Device) -> None:
     for text in map(str, range(8)):  # both recovery IDs
         network[ALICE].post(Dm3Draft(BOB, text))
     network[EDDY].post(Dm3Draft(BOB, "hello"))
     bob.pull()
     of_alice = [entry for entry in bob.archive.open(ALICE) if isinstance(entry, StoredEnvelope)]
-    for likely in (NO_CHAT_KEY, network[ALICE].key, network[BOB].key):
-        assert {carrier_key(entry, likely) for entry in of_alice} == {network[ALICE].key}
     [of_eddy] = [entry for entry in bob.archive.open(EDDY) if isinstance(entry, StoredEnvelope)]
+    assert {entry.signing_key for entry in of_alice} == {network[ALICE].keys.signing.public.encode()}
+    assert {carrier_key(entry) for entry in of_alice} == {network[ALICE].key}
     assert carrier_key(of_eddy) == NO_CHAT_KEY
     assert carrier_key(replace(of_alice[0], unverified="ProfileUnknown")) == NO_CHAT_KEY
+    assert carrier_key(replace(of_alice[0], signing_key="AAAA")) == NO_CHAT_KEY
+    # As archives of earlier releases have them: both signatures say which key it was.
+    of_alice, of_eddy = [replace(entry, signing_key="") for entry in of_alice], replace(of_eddy, signing_key="")
+    for likely in (NO_CHAT_KEY, network[ALICE].key, network[BOB].key):
+        assert {carrier_key(entry, likely) for entry in of_alice} == {network[ALICE].key}
+    assert carrier_key(of_eddy) == NO_CHAT_KEY
     assert carrier_key(replace(of_alice[0], metadata=of_eddy.metadata)) == NO_CHAT_KEY

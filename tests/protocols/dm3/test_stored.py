@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocols.dm3.known import BUILDS, changed, each_build, encryption_key, public_signing_key, refused
-from tests.protocols.dm3.stored_mail import ALICE, AT, BOB, deletion, stored_message
+from tests.protocols.dm3.stored_mail import ALICE, AT, BOB, KEYS, deletion, stored_message
 
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.dialect import verify_struct
@@ -83,7 +83,15 @@ def test_a_message_is_referred_to_by_the_specifications_or_the_references_hash(b
 
 @pytest.mark.parametrize(
     "entry",
-    [stored_message("hello"), stored_message("hello", unverified=True), deletion(HASH), TOMBSTONE, RECEIVED, ASIDE],
+    [
+        stored_message("hello"),
+        stored_message("hello", unverified=True),
+        deletion(HASH),
+        TOMBSTONE,
+        RECEIVED,
+        ASIDE,
+        replace(stored_message("hello"), signing_key=KEYS[ALICE].public.encode()),
+    ],
 )
 def test_a_stored_message_is_read_back(entry: Entry) -> None:
     assert reread(entry) == entry
@@ -181,7 +189,7 @@ def test_any_other_value_is_refused_and_nothing_else_happens(value: Any) -> None
         read_entry(value)
 
 
-@pytest.mark.parametrize("member", ["message", "metadata", "messageHash", "postmark", "unverified"])
+@pytest.mark.parametrize("member", ["message", "metadata", "messageHash", "postmark", "unverified", "signingKey"])
 def test_a_member_of_another_form_is_refused(member: str) -> None:
     whole: Any = replace(stored(next(iter(BUILDS.values()))), unverified="SenderSignatureInvalid").as_json()
     for other in (None, [], 1, {}):

@@ -128,7 +128,9 @@ class MailReceiver:
         if normalize(opened.message.metadata.to) != self.owner:
             raise TheirError(RECEIVER_UNKNOWN)
         sealed = read_envelope(_parsed(envelope))
-        kept = store_envelope(sealed, opened.message, opened.postmark, unverified=unknown)
+        kept = store_envelope(
+            sealed, opened.message, opened.postmark, unverified=unknown, signing_key=opened.signing_key
+        )
         # A sender without a valid name has no conversation.
         conversation_partner(kept, self.owner)
         return kept

@@ -8,6 +8,7 @@ from postroom.client.archive.ownership import check_ownership
 from postroom.core.errors import PostroomError
 from postroom.protocols.dm3.dialect import read_reference
 from postroom.protocols.dm3.envelope import Dm3Envelope
+from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.message import Dm3Message, MessageType
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.stored import Entry, StoredEnvelope, Tombstone, store_envelope
@@ -29,12 +30,13 @@ class RequestedMessage:
     delivery_instruction: str | None = None
 
 
-def keep_sent(archive: Archive, message: Dm3Message, envelope: Dm3Envelope) -> None:
+def keep_sent(archive: Archive, message: Dm3Message, envelope: Dm3Envelope, key: PublicSigningKey) -> None:
     """Store a message that a delivery service has accepted, in the conversation with its receiver.
 
-    Raises NotThisHomeError if the archive moved meanwhile, and as `Archive` does.
+    `key`: the owner's, which has signed it. Raises NotThisHomeError if the archive moved meanwhile, and as `Archive`
+    does.
     """
-    archive.store([store_envelope(envelope, message, None)])
+    archive.store([store_envelope(envelope, message, None, signing_key=key)])
     check_ownership(archive)
 
 

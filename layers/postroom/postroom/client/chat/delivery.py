@@ -59,7 +59,7 @@ class ChatDelivery:
         except TheirError as error:
             return self._refused(message, str(error.reason), error.detail or error.reason.sentence)
         if sent.fate is SendOutcome.TAKEN and sent.envelope is not None:
-            keep_sent(self.archive, sent.message, sent.envelope)
+            keep_sent(self.archive, sent.message, sent.envelope, self.sender.keys.signing.public)
             remove_unsent(self.archive, message)
             return SentTo(message.to, SendOutcome.TAKEN)
         last = sent.attempts[-1]

@@ -110,11 +110,14 @@ def is_canonical(carried: CarriedWrapper) -> bool:
 def carrier_key(entry: StoredEnvelope, likely: ChatKey = NO_CHAT_KEY) -> ChatKey:
     """The secp256k1 key that signed a dm3 message whose sender was verified; NO_CHAT_KEY: there is none.
 
-    Two keys fit a signature of 64 bytes. The sender has signed the envelope, too, which only one of them fits.
-    `likely`: a key that the sender's earlier messages have proven; to verify the signature with it is quicker.
+    Archives of earlier releases do not have it. Then it is found: two keys fit a signature of 64 bytes, and the sender
+    has signed the envelope, too, which only one of them fits. `likely`: a key that the sender's earlier messages have
+    proven; to verify the signature with it is quicker.
     """
     if entry.unverified:
         return NO_CHAT_KEY
+    if entry.signing_key:
+        return _stored_key(entry.signing_key)
     try:
         signature = decode_base64(entry.message.signature)
         text = stringify(entry.message.unsigned())
@@ -134,6 +137,15 @@ def carrier_key(entry: StoredEnvelope, likely: ChatKey = NO_CHAT_KEY) -> ChatKey
         if verify_struct(entry.metadata.unsigned(), entry.metadata.signature, _signing_key(found)):
             return found
     return NO_CHAT_KEY
+
+
+@lru_cache(_KNOWN_KEYS)
+def _stored_key(text: str) -> ChatKey:
+    try:
+        key = PublicSigningKey.parse(text)
+    except TheirError:
+        return NO_CHAT_KEY
+    return chat_key_of(decode_base64(text)) if key.algorithm == "secp256k1" else NO_CHAT_KEY
 
 
 @lru_cache(_KNOWN_KEYS)

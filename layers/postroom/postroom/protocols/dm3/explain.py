@@ -58,12 +58,14 @@ class ExplainedProfiles(Protocol):
 class Opened(Explanation):
     """The checks that could be made, and the content of the envelope: None if it could not be opened or read.
 
-    `message_hash`: lower-case hex SHA-256 of the encrypted message, by which a reply refers to it.
+    `message_hash`: lower-case hex SHA-256 of the encrypted message, by which a reply refers to it. `signing_key`: the
+    sender's, with which the signatures were checked.
     """
 
     message: Dm3Message | None = None
     postmark: Postmark | None = None
     message_hash: str = ""
+    signing_key: PublicSigningKey | None = None
 
     @property
     def reason(self) -> Reason | None:
@@ -156,6 +158,7 @@ def _look_at_signatures(opened: Opened, envelope: Dm3Envelope, sender: str, prof
     if profile is None:
         return
     key, message = profile.signing_key, opened.message
+    opened.signing_key = key
     if message is not None:
         opened.look("message signature", 'dm3 §2.2.2; decision "Signatures"', f"a signature by {_named(key)}",
                   shown(message.signature), lambda: check_message(message, key))  # fmt: skip

@@ -23,6 +23,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.protocols.dm3.dialect import reference_hashes
 from postroom.protocols.dm3.envelope import Dm3Envelope, EnvelopeMetadata, message_hash, read_metadata
+from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.members import check_text, check_timestamp, members_of, take
 from postroom.protocols.dm3.message import Dm3Message, read_message
 from postroom.protocols.dm3.names import normalize
@@ -54,7 +55,8 @@ class StoredEnvelope:
     """An envelope as it is stored. Raises TheirError(ENVELOPE_INVALID).
 
     `message_hash`: lower-case hex SHA-256 of the encrypted message. `unverified`: the machine code why the sender could
-    not be verified; empty if it was.
+    not be verified; empty if it was. `signing_key`: the key that verified the sender's signatures, as profiles have it;
+    empty: none did, or it was stored by a release that did not keep it.
     """
 
     message: Dm3Message
@@ -62,11 +64,13 @@ class StoredEnvelope:
     message_hash: str
     postmark: Postmark | None = None
     unverified: str = ""
+    signing_key: str = ""
 
     def __post_init__(self) -> None:
         """Check what the parts do not check themselves."""
         _check_hash(self.message_hash, "messageHash")
         check_text(self.unverified, "unverified", _INVALID, empty=True)
+        check_text(self.signing_key, "signingKey", _INVALID, empty=True)
 
     @property
     def timestamp_ms(self) -> int:
@@ -97,6 +101,8 @@ class StoredEnvelope:
             members["postmark"] = self.postmark.as_json()
         if self.unverified:
             members["unverified"] = self.unverified
+        if self.signing_key:
+            members["signingKey"] = self.signing_key
         return members
 
     def encode(self) -> bytes:
@@ -212,15 +218,22 @@ def place(entry: Entry) -> tuple[int, str]:
 
 
 def store_envelope(
-    envelope: Dm3Envelope, message: Dm3Message, postmark: Postmark | None, *, unverified: Reason | None = None
+    envelope: Dm3Envelope,
+    message: Dm3Message,
+    postmark: Postmark | None,
+    *,
+    unverified: Reason | None = None,
+    signing_key: PublicSigningKey | None = None,
 ) -> StoredEnvelope:
-    """The stored form of an envelope that was opened and checked. `unverified`: why its sender could not be verified.
+    """The stored form of an envelope that was opened and checked.
 
+    `unverified`: why its sender could not be verified. `signing_key`: the key that verified the sender's signatures.
     Members beside message, metadata and postmark are dropped: nobody has signed them. Raises
     TheirError(ENVELOPE_INVALID).
     """
     code = "" if unverified is None else str(unverified)
-    return StoredEnvelope(message, envelope.metadata, message_hash(envelope), postmark, code)
+    key = signing_key.encode() if signing_key else ""
+    return StoredEnvelope(message, envelope.metadata, message_hash(envelope), postmark, code, key)
 
 
 def conversation_partner(envelope: StoredEnvelope | Received, owner: str) -> str:
@@ -239,12 +252,14 @@ def read_entry(value: JsonValue) -> Entry:
     if _RECEIVED in members:
         return _read_received(members[_RECEIVED])
     postmark, unverified = take(members, "postmark", _INVALID), take(members, "unverified", _INVALID)
+    signing_key = take(members, "signingKey", _INVALID)
     return StoredEnvelope(
         message=read_message(members.get("message")),
         metadata=read_metadata(members.get("metadata")),
         message_hash=take(members, "messageHash", _INVALID),
         postmark=None if postmark is None else read_parsed_postmark(postmark),
         unverified="" if unverified is None else unverified,
+        signing_key="" if signing_key is None else signing_key,
     )
 
 
