@@ -96,7 +96,7 @@ def _message(key: PrivateSigningKey, partner: int, number: int) -> StoredEnvelop
         sealed_message=f"sealed {number}",
         seal_to=_unsealed,
     )
-    return store_envelope(envelope, message, None)
+    return store_envelope(envelope, message, None, signing_key=key.public)
 
 
 def _unsealed(plaintext: bytes, _key: bytes) -> str:

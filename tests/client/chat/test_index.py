@@ -195,12 +195,23 @@ def _other_version(path: Path) -> None:
         database.execute("DROP TABLE entries")
 
 
-def _other_entries(path: Path) -> None:
+def _entries_of(text: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        with sqlite3.connect(path) as database:
+            database.execute("UPDATE entries SET entry = ?", (text,))
+
+    return change
+
+
+def _no_conversations(path: Path) -> None:
     with sqlite3.connect(path) as database:
-        database.execute("UPDATE entries SET entry = '{\"hash\": 1}'")
+        database.execute("DELETE FROM conversations")
 
 
-@pytest.mark.parametrize("damage", [_not_sqlite, _other_version, _other_entries])
+@pytest.mark.parametrize(
+    "damage",
+    [_not_sqlite, _other_version, _no_conversations, *map(_entries_of, ("", "[]", "1", '{"hash": 1}'))],
+)
 def test_a_damaged_index_is_made_again(
     alice: Device, bob: Device, index: ChatIndex, damage: Callable[[Path], None]
 ) -> None:
@@ -240,4 +251,4 @@ def test_one_process_writes_at_a_time(
     with sqlite3.connect(index.path) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(sqlite3.OperationalError, match="locked"):
-            index.put(ALICE, "etag", [])
+            index.put({ALICE: ("etag", [])})

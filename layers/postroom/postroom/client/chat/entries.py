@@ -71,22 +71,21 @@ def read_entries(entries: Iterable[Entry], own: ChatKey, known: Iterable[ReadEnt
 
 def read_message(entry: StoredEnvelope, own: ChatKey, likely: ChatKey = NO_CHAT_KEY) -> ChatEntry:
     """What a dm3 message says of chats. `own`: the owner's chat key. `likely`: a key that its sender has proven."""
-    metadata = entry.message.metadata
-    return with_payload(
-        ChatEntry(
-            entry.message_hash,
-            entry.hashes(),
-            entry.author,
-            metadata.timestamp_ms,
-            came_ms(entry),
-            metadata.type,
-            read_reference(metadata.reference_message_hash or ""),
-            carrier_key(entry, likely),
-            entry.message.message or "",
-            find_wrapper(entry.message),
-            channel=find_channel(entry.message),
-        ),
-        own,
+    message, metadata, carrier = entry.message, entry.message.metadata, carrier_key(entry, likely)
+    text, carried = message.message or "", find_wrapper(message)
+    return ChatEntry(
+        entry.message_hash,
+        entry.hashes(),
+        entry.author,
+        metadata.timestamp_ms,
+        came_ms(entry),
+        metadata.type,
+        read_reference(metadata.reference_message_hash or ""),
+        carrier,
+        text,
+        carried,
+        *payload_of(carried, text, carrier=carrier, own=own),
+        find_channel(message),
     )
 
 
@@ -95,15 +94,24 @@ def came_ms(entry: StoredEnvelope) -> int:
     return entry.postmark.incoming_timestamp_ms if entry.postmark else entry.timestamp_ms
 
 
-def with_payload(entry: ChatEntry, own: ChatKey, recovered: RecoveredKeys | None = None) -> ChatEntry:
-    """A message with what is in its wrapper, if it has one. `recovered`: of the wrapper, if it was verified before."""
-    if entry.carried is None:
-        return entry
+def payload_of(
+    carried: CarriedWrapper | None,
+    text: str,
+    *,
+    carrier: ChatKey,
+    own: ChatKey,
+    recovered: RecoveredKeys | None = None,
+) -> tuple[VerifiedPayload | None, TheirError | None]:
+    """What is in the wrapper of a dm3 message with this text, or why it is discarded; neither: it has no wrapper.
+
+    `recovered`: of the wrapper, if it was verified before.
+    """
+    if carried is None:
+        return None, None
     try:
-        payload = verify_carried(entry.carried, entry.text, carrier=entry.carrier, own=own, recovered=recovered)
+        return verify_carried(carried, text, carrier=carrier, own=own, recovered=recovered), None
     except TheirError as error:
-        return replace(entry, error=error)
-    return replace(entry, payload=payload)
+        return None, error
 
 
 def verify_carried(

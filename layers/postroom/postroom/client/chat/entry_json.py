@@ -9,7 +9,7 @@ from pybase64 import b64decode, b64encode_as_string
 
 from postroom.client.chat.channels import read_channel, write_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper
-from postroom.client.chat.entries import ChatEntry, ReadEntry, with_payload
+from postroom.client.chat.entries import ChatEntry, ReadEntry, payload_of
 from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
 from postroom.protocols.dm3.message import MessageType
@@ -43,13 +43,19 @@ def write_read_entry(entry: ReadEntry) -> bytes:
     return orjson.dumps(value)
 
 
-def parse_read_entry(text: bytes, own: ChatKey) -> ReadEntry:
-    """The entry in a JSON text. `own`: the owner's chat key. Raises ValueError, TheirError: it is none."""
-    value = orjson.loads(text)
-    if "tombstone" in value:
-        return _tombstone(value)
+def parse_read_entry(data: bytes, own: ChatKey) -> ReadEntry:
+    """The entry in a JSON text. `own`: the owner's chat key.
+
+    Raises ValueError, TypeError, LookupError, TheirError: it is none.
+    """
+    value = orjson.loads(data)
     members = Members(value, "an entry")
-    entry = ChatEntry(
+    if "tombstone" in members:
+        return _tombstone(value)
+    text, carrier = members.text("text"), ChatKey(members.text("carrier"))
+    carried = _carried(members.inner("carried")) if "carried" in members else None
+    recovered = _recovered(members.inner("recovered")) if "recovered" in members else None
+    return ChatEntry(
         members.text("hash"),
         tuple(members.any("hashes")),
         members.text("from"),
@@ -57,12 +63,12 @@ def parse_read_entry(text: bytes, own: ChatKey) -> ReadEntry:
         members.whole("came"),
         MessageType(members.text("type")),
         members.text("reference"),
-        ChatKey(members.text("carrier")),
-        members.text("text"),
-        _carried(members.inner("carried")) if "carried" in members else None,
-        channel=read_channel(members.text("channel")) if "channel" in members else None,
+        carrier,
+        text,
+        carried,
+        *payload_of(carried, text, carrier=carrier, own=own, recovered=recovered),
+        read_channel(members.text("channel")) if "channel" in members else None,
     )
-    return with_payload(entry, own, _recovered(members.inner("recovered")) if "recovered" in members else None)
 
 
 def _tombstone(value: JsonValue) -> Tombstone:

@@ -4,9 +4,10 @@ It contains the texts of all messages, not encrypted, and the keys that were rec
 the archive by the etags of conversations.
 """
 
-from collections.abc import Iterable, Sequence
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from postroom.client.archive import Archive
 from postroom.client.archive.index_file import IndexFile
@@ -23,6 +24,9 @@ CREATE TABLE entries (
     partner TEXT NOT NULL, hash TEXT NOT NULL, at INTEGER NOT NULL, entry BLOB NOT NULL, PRIMARY KEY (partner, hash)
 );
 """
+
+IndexedConversation: TypeAlias = tuple[str, Sequence[ReadEntry]]
+"""The etag that a conversation had when it was read, and its entries in order."""
 
 
 class ChatIndex:
@@ -43,8 +47,8 @@ class ChatIndex:
         """Delete the index; True: there was one."""
         return self._file.drop()
 
-    def load(self, own: ChatKey) -> dict[str, tuple[str, Sequence[ReadEntry]]]:
-        """By partner, the etag that a conversation had when it was read, and its entries in order."""
+    def load(self, own: ChatKey) -> dict[str, IndexedConversation]:
+        """All conversations that it contains, by partner."""
         with self._file.open() as database:
             database.execute("BEGIN")
             etags = dict(database.execute("SELECT partner, etag FROM conversations"))
@@ -53,24 +57,19 @@ class ChatIndex:
         try:
             for partner, entry in rows:
                 entries[partner].append(parse_read_entry(entry, own))
-        except (ValueError, TheirError):
+        except (ValueError, TypeError, LookupError, TheirError):
             # The archive has all of it.
             self.drop()
             return {}
         return {partner: (etag, entries[partner]) for partner, etag in etags.items()}
 
-    def put(self, partner: str, etag: str, entries: Iterable[ReadEntry]) -> None:
-        """Make the index contain these entries of a conversation, and no others."""
-        rows = {entry.message_hash: (_at(entry), write_read_entry(entry)) for entry in entries}
-        with self._file.open() as database, database:
-            database.execute("BEGIN IMMEDIATE")
-            found = database.execute("SELECT hash, at, entry FROM entries WHERE partner = ?", (partner,))
-            known = {name: (at, entry) for name, at, entry in found}
-            gone = [(partner, name) for name in known.keys() - rows.keys()]
-            database.executemany("DELETE FROM entries WHERE partner = ? AND hash = ?", gone)
-            new = [(partner, name, *row) for name, row in rows.items() if known.get(name) != row]
-            database.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", new)
-            database.execute("INSERT OR REPLACE INTO conversations VALUES (?, ?)", (partner, etag))
+    def put(self, conversations: Mapping[str, IndexedConversation]) -> None:
+        """Make the index contain these entries of conversations, by partner, and no others of them."""
+        if conversations:
+            with self._file.open() as database, database:
+                database.execute("BEGIN IMMEDIATE")
+                for partner, (etag, entries) in conversations.items():
+                    _put(database, partner, etag, entries)
 
     def forget(self, partners: Iterable[str]) -> None:
         """Remove conversations that the archive does not have any more."""
@@ -79,6 +78,17 @@ class ChatIndex:
             with self._file.open() as database, database:
                 for table in ("entries", "conversations"):
                     database.executemany(f"DELETE FROM {table} WHERE partner = ?", gone)  # noqa: S608 - ours
+
+
+def _put(database: sqlite3.Connection, partner: str, etag: str, entries: Iterable[ReadEntry]) -> None:
+    rows = {entry.message_hash: (_at(entry), write_read_entry(entry)) for entry in entries}
+    found = database.execute("SELECT hash, at, entry FROM entries WHERE partner = ?", (partner,))
+    known = {name: (at, entry) for name, at, entry in found}
+    gone = [(partner, name) for name in known.keys() - rows.keys()]
+    database.executemany("DELETE FROM entries WHERE partner = ? AND hash = ?", gone)
+    new = [(partner, name, *row) for name, row in rows.items() if known.get(name) != row]
+    database.executemany("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?)", new)
+    database.execute("INSERT OR REPLACE INTO conversations VALUES (?, ?)", (partner, etag))
 
 
 def _at(entry: ReadEntry) -> int:

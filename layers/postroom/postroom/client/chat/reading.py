@@ -1,20 +1,19 @@
 """The conversations of an archive as chats read them: each again only if it has changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 from postroom.client.archive import Archive
 from postroom.client.chat.entries import ReadEntry, read_entries
-from postroom.client.chat.index import ChatIndex
+from postroom.client.chat.index import ChatIndex, IndexedConversation
 from postroom.protocols.dm3.stored import SET_ASIDE, UNSENT
 from postroom.protocols.status.keys import ChatKey
 
 _OTHERS: Final = (SET_ASIDE, UNSENT)
 """Lists that are no conversations."""
-
-_Conversation: TypeAlias = tuple[str, Sequence[ReadEntry]]
-"""The etag that it had, and its entries."""
+_MOST_UNWRITTEN: Final = 1000
+"""So many messages are read before they are put into the index: what was put there is kept if reading ends early."""
 
 
 @dataclass(slots=True)
@@ -27,24 +26,39 @@ class ConversationReader:
     archive: Archive
     own: ChatKey
     index: ChatIndex | None = None
-    _read: dict[str, _Conversation] | None = field(default=None, init=False)
+    _read: dict[str, IndexedConversation] | None = field(default=None, init=False)
 
     def read(self) -> Mapping[str, Sequence[ReadEntry]]:
         """What all conversations say of chats, by partner. Raises as `Archive` does; sqlite3.Error."""
-        if self._read is None:
-            self._read = self.index.load(self.own) if self.index else {}
+        known = self._read
+        if known is None:
+            known = self.index.load(self.own) if self.index else {}
         partners = [partner for partner in self.archive.conversations() if partner not in _OTHERS]
-        if self.index is not None:
-            self.index.forget(self._read.keys() - set(partners))
-        self._read = {partner: self._read_one(partner, self._read.get(partner)) for partner in partners}
+        self._forget(known.keys() - set(partners))
+        self._read = {}
+        new: dict[str, IndexedConversation] = {}
+        for partner in partners:
+            before = known.get(partner)
+            self._read[partner] = now = self._read_one(partner, before)
+            if now is not before:
+                new[partner] = now
+            if sum(len(entries) for _, entries in new.values()) >= _MOST_UNWRITTEN:
+                self._write(new)
+        self._write(new)
         return {partner: entries for partner, (_, entries) in self._read.items()}
 
-    def _read_one(self, partner: str, known: _Conversation | None) -> _Conversation:
+    def _read_one(self, partner: str, known: IndexedConversation | None) -> IndexedConversation:
         # Before the messages: if the conversation changes in between, it is read again the next time.
         etag = self.archive.etag(partner) or ""
         if known is not None and known[0] == etag:
             return known
-        entries = read_entries(self.archive.whole(partner), self.own, known[1] if known else ())
+        return etag, read_entries(self.archive.whole(partner), self.own, known[1] if known else ())
+
+    def _forget(self, partners: Collection[str]) -> None:
         if self.index is not None:
-            self.index.put(partner, etag, entries)
-        return etag, entries
+            self.index.forget(partners)
+
+    def _write(self, new: dict[str, IndexedConversation]) -> None:
+        if self.index is not None:
+            self.index.put(new)
+        new.clear()
