@@ -80,8 +80,9 @@ check: $(VENV)/.installed ## run ruff, mypy --strict and import-linter
 	@$(BIN)/lint-imports
 
 .PHONY: unasync
-unasync: $(VENV)/.installed ## generate the client's sync.py from its aio.py
+unasync: $(VENV)/.installed ## generate the client's sync.py from its aio.py, and the chats' aio.py from chats.py
 	@$(BIN)/python -m tests.client.unasync
+	@$(BIN)/python -m tests.client.unasync_chats
 
 .PHONY: protos
 protos: $(PROTOS_VENV)/.installed ## generate the code of Status's payloads from payloads.proto, and the Go program's where Go is

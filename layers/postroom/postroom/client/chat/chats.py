@@ -18,7 +18,7 @@ from uuid import uuid4
 from postroom.client.archive import Archive
 from postroom.client.archive.pull import MailSource, Pulled, pull
 from postroom.client.archive.receiving import MailReceiver, WaitingMessage
-from postroom.client.chat.changes import ChatChange, all_shown, changes_between
+from postroom.client.chat.changes import ChatChange, Shown, all_shown, changes_between
 from postroom.client.chat.channels import ChannelRecord, write_channel
 from postroom.client.chat.delivery import ChatDelivery, SentTo
 from postroom.client.chat.dm3_carrier import chat_key_at, dm3_type, encodings, plain_text
@@ -451,14 +451,18 @@ class Chats:
         """
         shown = all_shown(self.view())
         while True:
-            self.pull(mail)
-            for _ in (*self.deliver_unsent(), *self.pass_on()):
-                pass
-            after = all_shown(self.view())
-            yield from changes_between(shown, after)
-            shown = after
-            if next(iter(mail.unread(wait=wait)), None) is None:
+            changes, shown = self.pull_changes(mail, shown)
+            yield from changes
+            if not has_mail(mail, wait):
                 return
+
+    def pull_changes(self, mail: MailSource, shown: Shown) -> tuple[list[ChatChange], Shown]:
+        """Pull, send what waits to be sent, and compare with what was shown; what is shown now."""
+        self.pull(mail)
+        for _ in (*self.deliver_unsent(), *self.pass_on()):
+            pass
+        after = all_shown(self.view())
+        return list(changes_between(shown, after)), after
 
     def pass_on(self) -> Iterator[SentTo]:
         """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""
@@ -555,6 +559,11 @@ class Chats:
 
     def _now_ms(self) -> int:
         return int(self._sender.clock() * 1000)
+
+
+def has_mail(mail: WaitingMail, wait: float | bool) -> bool:
+    """Whether a message is there, or comes within so many seconds; True: wait until one comes."""
+    return next(iter(mail.unread(wait=wait)), None) is not None
 
 
 @contextmanager

@@ -1,0 +1,61 @@
+"""Chats that asyncio's programs use: their work is done in one thread, one thing after another."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final, TypeVar
+
+from postroom.client.chat.changes import ChatChange, all_shown
+from postroom.client.chat.chats import Chats, WaitingMail, has_mail
+from postroom.protocols.status.keys import ChatKey
+
+T = TypeVar("T")
+_MOST_SECONDS: Final = 10.0
+"""Of one wait for mail: after a task was cancelled, its thread waits no longer than that."""
+
+
+class ChatsInThread:
+    """Chats in a thread. If a task is cancelled, its thread still ends what it has begun, such as sending a message."""
+
+    def __init__(self, chats: Chats) -> None:
+        self._chats = chats
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="chats")
+
+    @property
+    def own(self) -> ChatKey:
+        """The owner's chat key."""
+        return self._chats.own
+
+    @property
+    def name(self) -> str:
+        """The owner's name, normalised."""
+        return self._chats.name
+
+    async def watch(self, mail: WaitingMail, wait: float | bool = True) -> AsyncIterator[ChatChange]:
+        """Pull again and again, and yield each change; what is there at first is no change.
+
+        `wait`: end when no message came for so many seconds; True: never.
+        """
+        shown = await self._in_thread(lambda: all_shown(self._chats.view()))
+        while True:
+            changes, shown = await self._in_thread(partial(self._chats.pull_changes, mail, shown))
+            for change in changes:
+                yield change
+            if not await _wait(mail, wait):
+                return
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+
+async def _wait(mail: WaitingMail, wait: float | bool) -> bool:
+    """Wait in another thread, meanwhile messages can be sent. Whether one came."""
+    left = float("inf") if wait is True else float(wait)
+    while True:
+        seconds = min(left, _MOST_SECONDS)
+        if await asyncio.to_thread(has_mail, mail, seconds):
+            return True
+        left -= seconds
+        if left <= 0:
+            return False
