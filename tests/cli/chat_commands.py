@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import FakeDns, Postroom
@@ -18,7 +19,6 @@ from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, ChatNetwork, Pers
 from tests.client.dm3_net import served
 from tests.http.api_stack import ApiStack
 from tests.http.conftest import api as api
-from typer.testing import Result
 
 from postroom.cli.descriptor import Descriptor
 from postroom.local.authority import Authority

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+import typer
+from click.testing import CliRunner, Result
 
 from postroom.cli.app import app
 from postroom.cli.descriptor import DescribedDeployment, Descriptor
@@ -28,6 +29,8 @@ from postroom.runtime.deployment import Deployment
 from postroom.runtime.storage_parts import StorageParts
 
 Postroom = Callable[..., Result]
+COMMAND = typer.main.get_command(app)
+"""Made once: to make it takes longer than most commands."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -47,7 +50,7 @@ def postroom(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Postroom:
         monkeypatch.delenv(name)
 
     def run(*arguments: str, input: str | bytes | None = None) -> Result:  # noqa: A002 - CliRunner calls it so
-        result = CliRunner().invoke(app, list(arguments), input=input)
+        result = CliRunner().invoke(COMMAND, list(arguments), input=input)
         assert "Traceback" not in result.output
         return result
 

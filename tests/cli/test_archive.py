@@ -12,6 +12,7 @@ from typing import Any
 
 import boto3
 import pytest
+from click.testing import Result
 from moto import mock_aws
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
@@ -21,7 +22,6 @@ from tests.client.archive.mail import SERVICE, SERVICE_NAME, SERVICE_SEALS, STRA
 from tests.http.api_stack import SHOP, SHOP_KEY, ApiStack
 from tests.http.conftest import api as api
 from tests.protocols.dm3.stored_mail import BOB
-from typer.testing import Result
 
 from postroom.cli.archive.inputs import open_archive
 from postroom.cli.progress import progress

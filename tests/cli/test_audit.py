@@ -9,8 +9,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom, StorageStack, code_of, create_storage_stack
-from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.emulator import Emulator

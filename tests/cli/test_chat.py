@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom
 from tests.protocols.status.known import (
     ALICE,
@@ -25,7 +26,6 @@ from tests.protocols.status.known import (
     wrapped,
     wrapper_of,
 )
-from typer.testing import Result
 
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.keys import PrivateSigningKey, UserKeys

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom
 from tests.client.dcp.keystores import PASSPHRASE, keystore_of
 from tests.protocols.dcp.guarded import OWNER, US, WES, Bank, Json, Peer, code
-from typer.testing import Result
 
 from postroom.cli.exits import Exit
 from postroom.core.explanation import Explanation

@@ -11,6 +11,7 @@ from urllib.parse import urljoin
 
 import httpx
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom
 from tests.cli.served_api import URL as HOST_URL
 from tests.cli.served_api import ServedApi, serve
@@ -18,7 +19,6 @@ from tests.client.dcp.ends import URL as POSTED_URL
 from tests.client.dcp.ends import PostedBank
 from tests.client.dcp.keystores import PASSPHRASE, keystore_of
 from tests.protocols.dcp.guarded import JACK, OWNER, US, WES, Bank
-from typer.testing import Result
 
 from postroom.cli.dcp import target
 from postroom.cli.exits import Exit

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom, StorageStack
-from typer.testing import Result
 
 from postroom.cli.exits import Exit
 from postroom.core.reasons import UNDELIVERABLE

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom, StorageStack
 from tests.protocols.dm3.known import BUILDS
-from typer.testing import Result
 
 from postroom.core.settings import DeploymentSettings
 from postroom.names.registry import PROFILE_KEY, SERVICE_KEY, PinnedRegistry

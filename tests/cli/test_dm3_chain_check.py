@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom, StorageStack
 from tests.fakes.endpoints import Answer, fake_endpoint
 from tests.names.ens.nodes import TextNode
-from typer.testing import Result
 
 from postroom.names.registry import PROFILE_KEY
 

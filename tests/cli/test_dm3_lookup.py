@@ -9,12 +9,12 @@ from threading import Event
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.cli.chain_stack import PROFILE, SERVICE, TEXT, ChainStack
 from tests.cli.chain_stack import chain_stack as chain_stack
 from tests.cli.conftest import Postroom
 from tests.fakes.endpoints import fake_endpoint
 from tests.names.ens.nodes import TextNode
-from typer.testing import Result
 
 from postroom.cli.dm3 import names
 from postroom.local.chain.ens_names import PUBLIC_RESOLVER

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
@@ -16,7 +17,6 @@ from tests.fakes.web import Answers, FakeWeb, Page, fake_web
 from tests.names.ipfs.trees import car_of, file_of
 from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, SERVICE, DeliveryService
 from tests.pipeline.stack import PipelineStack
-from typer.testing import Result
 
 from postroom.cli.archive.inputs import open_archive
 from postroom.cli.descriptor import DEFAULT_PATH, Descriptor, read_descriptor

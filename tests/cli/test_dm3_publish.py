@@ -11,6 +11,7 @@ from typing import Any
 
 import dns.rdata
 import pytest
+from click.testing import Result
 from dns.rdataclass import IN
 from dns.rdatatype import TXT
 from tests.cli.chain_stack import TEXT, ChainStack
@@ -18,7 +19,6 @@ from tests.cli.chain_stack import chain_stack as chain_stack
 from tests.cli.conftest import Postroom, StorageStack
 from tests.fakes.endpoints import fake_endpoint
 from tests.names.ens.nodes import TextNode
-from typer.testing import Result
 
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.dm3.local_chain import set_local_text

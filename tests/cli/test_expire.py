@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom, StorageStack
 from tests.sparks import ON_SPARK, run_job_here
-from typer.testing import Result
 
 from postroom.local import job_runs
 from postroom.storage.aws.object_store import Place

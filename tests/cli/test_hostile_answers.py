@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
@@ -14,7 +15,6 @@ from tests.cli.conftest import FakeDns, Postroom
 from tests.cli.served_api import URL, ServedApi, serve
 from tests.cli.test_read_as_owner import RECEIPT
 from tests.http.api_stack import SHOP, SHOP_KEY, ApiStack
-from typer.testing import Result
 
 from postroom.cli.descriptor import Descriptor
 from postroom.http.response import HttpResponse

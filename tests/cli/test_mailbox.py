@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -17,7 +18,6 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from tests.cli.conftest import Postroom, StorageStack, code_of
-from typer.testing import Result
 
 from postroom.cli.exits import Exit
 from postroom.crypto.ethereum_keys import EthereumKey

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom, StorageStack
-from typer.testing import Result
 
 from postroom.outbound.notification_messages import Notification
 from postroom.outbound.queue_messages import read_queue_message

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
 from tests.cli.served_api import URL, ServedApi, serve
 from tests.http.api_stack import SHOP, SHOP_KEY, ApiStack
-from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 from tests.cli.conftest import Postroom, StorageStack, code_of
-from typer.testing import Result
 
 from postroom.cli.descriptor import read_descriptor
 from postroom.cli.exits import Exit

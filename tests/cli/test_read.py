@@ -5,8 +5,8 @@ from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom, StorageStack
-from typer.testing import Result
 
 from postroom.names.dnssec import Evidence, Link
 from postroom.names.dnssec.evidence import SignatureWindow

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
@@ -17,7 +18,6 @@ from tests.cli.conftest import Postroom, code_of
 from tests.cli.served_api import URL, ServedApi, serve
 from tests.client.mailbox_net import dm3_message
 from tests.http.api_stack import BOB, BOB_KEY, SHOP, SHOP_KEY, ApiStack
-from typer.testing import Result
 
 from postroom.client.dm3 import attach
 from postroom.crypto.rsa_ed25519 import PrivateKey

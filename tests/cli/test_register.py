@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import Postroom
 from tests.cli.served_api import URL, ServedApi, serve
 from tests.http.api_stack import BOB_KEY, ApiStack
-from typer.testing import Result
 
 from postroom.client.mailbox import Retries
 from postroom.crypto.x25519 import EncryptionKey

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from click.testing import Result
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -13,7 +14,6 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 from tests.cli.conftest import FakeDns, Postroom, code_of
-from typer.testing import Result
 
 from postroom.cli import inputs
 from postroom.cli.exits import Exit

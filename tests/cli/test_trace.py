@@ -8,8 +8,8 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from click.testing import Result
 from tests.cli.conftest import Postroom, StorageStack
-from typer.testing import Result
 
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
 from postroom.storage.layout import row_key, segment_name

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 from tests.cli.conftest import FakeDns, Postroom, StorageStack, code_of
-from typer.testing import Result
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
 

@@ -15,7 +15,10 @@ def index(
     drop: Annotated[bool, typer.Option("--drop", help="Remove the index from this machine instead.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Update the index of chats, or remove it. It is in your cache folder, and not encrypted."""
+    """Update the index of chats, or remove it.
+
+    It is in your cache folder, and not encrypted.
+    """
     if options.no_index:
         raise UsageFault("--no-index is for the other commands")
     with options.open_archive() as archive:
