@@ -253,7 +253,7 @@ class Device:
     def pull(self) -> tuple[Pulled, list[SentTo]]:
         """Everything that `postroom chat pull` does."""
         pulled = self.chats.pull(Mailbox(self.person.service, self.points))
-        return pulled, [*self.chats.deliver_unsent(), *self.chats.pass_on()]
+        return pulled, [*self.chats.deliver_due()]
 
     def shown(self, to: str) -> list[ShownChatMessage]:
         """The messages of a chat, read anew."""

@@ -8,6 +8,7 @@ from postroom.protocols.status.contacts import (
     ADDED,
     BLOCKED,
     CONTACT_INTERVAL_MS,
+    changed_contact,
     contact_receivers_due,
     is_added,
     is_blocked,
@@ -81,3 +82,34 @@ def test_an_update_has_name_and_picture_in_base64() -> None:
 def test_a_picture_that_is_none_is_refused(picture: bytes) -> None:
     with pytest.raises(TheirError, match="MediaInvalid"):
         own_contact_update(7, "", picture)
+
+
+# --- who is added, and who is removed -------------------------------------------------------------------------------
+REQUEST = ":contact/request-received"
+
+
+@pytest.mark.parametrize(
+    ("tags", "added", "tags_after"),
+    [
+        ((), True, (ADDED,)),
+        ((ADDED,), True, (ADDED,)),
+        ((REQUEST, BLOCKED), True, (REQUEST, ADDED)),
+        ((ADDED, REQUEST), False, (REQUEST,)),
+        ((ADDED, BLOCKED), False, (BLOCKED,)),
+        ((), False, ()),
+    ],
+)
+def test_who_is_added_is_not_blocked_and_other_tags_stay(
+    tags: tuple[str, ...], added: bool, tags_after: tuple[str, ...]
+) -> None:
+    changed = changed_contact(BOB.public, contact(BOB.public, *tags), 7, added=added)
+    assert (changed.clock, changed.last_updated, changed.system_tags) == (7, 7, tags_after)
+    assert is_added(changed) is added
+
+
+def test_a_contact_keeps_its_name_and_what_else_is_known_of_it() -> None:
+    known = SyncInstallationContact(1, BOB.public, ens_name="bob.eth", local_nickname="Bobby")
+    assert changed_contact(BOB.public, known, 7, added=True).ens_name == "bob.eth"
+    changed = changed_contact(BOB.public, known, 7, ens_name="robert.eth", added=True)
+    assert (changed.ens_name, changed.local_nickname) == ("robert.eth", "Bobby")
+    assert changed_contact(BOB.public, None, 7, ens_name="bob.eth", added=True).ens_name == "bob.eth"

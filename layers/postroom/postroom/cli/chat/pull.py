@@ -22,7 +22,7 @@ def pull(at: At, options: ChatOptions, as_json: AsJson = False) -> None:
 
     with archive_errors(), options.open() as chats, options.mailbox(at, chats) as mailbox:
         pulled = chats.pull(mailbox)
-        deliveries = [*chats.deliver_unsent(), *chats.pass_on()]
+        deliveries = [*chats.deliver_due()]
     if as_json:
         print_json({
             **pulled_as_json(pulled),

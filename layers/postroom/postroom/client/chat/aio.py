@@ -1,7 +1,7 @@
 # Written by `make unasync` from chats.py, which is the one to edit.
 """A user's chats for asyncio."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from postroom.client.archive.pull import MailSource, Pulled
@@ -10,11 +10,15 @@ from postroom.client.chat.delivery import SentTo
 from postroom.client.chat.in_thread import ChatsInThread
 from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
 from postroom.protocols.status.enums import ReactionKind
+from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.log import Fact
 from postroom.protocols.status.media import Cleaned, MediaType
 from postroom.protocols.status.message_media import MessageMedia
 from postroom.protocols.status.messages import (
+    ChatMessageIdentity,
+    PairInstallation,
     StickerMessage,
+    SyncInstallationContact,
 )
 from postroom.protocols.status.verify import ChatRef
 
@@ -144,9 +148,56 @@ class AsyncChats(ChatsInThread):
         """Hide a message on all of one's own devices; others still see it. Raises as `send` does."""
         return await self._in_thread(partial(self._chats.hide, to, message))
 
+    async def profile(self) -> ChatMessageIdentity:
+        """What the owner says of itself: to whom it writes, and to its contacts."""
+        return await self._in_thread(self._chats.profile)
+
+    async def change_profile(self, *, display_name: str | None = None, picture: bytes | None = None) -> SentChatMessage:
+        """Change it, on all devices; contacts get it now, others with the next message. None: as it is; empty: none.
+
+        `picture`: a PNG, JPEG, WebP or GIF, cleaned. Raises TheirError: one of them cannot be sent.
+        """
+        return await self._in_thread(partial(self._chats.change_profile, display_name=display_name, picture=picture))
+
+    async def contacts(self) -> Mapping[ChatKey, SyncInstallationContact]:
+        """What the owner's devices say of contacts, and of those who were contacts (`contacts.is_added`)."""
+        return await self._in_thread(self._chats.contacts)
+
+    async def add_contact(self, name: str) -> SentChatMessage:
+        """Make somebody a contact, on all devices: who gets a contact update now, and after each change.
+
+        Raises ChatError; as `find` does.
+        """
+        return await self._in_thread(partial(self._chats.add_contact, name))
+
+    async def remove_contact(self, name: str) -> SentChatMessage:
+        """Make somebody no contact any more, on all devices: a name, or a chat key. Raises NoSuchChatError."""
+        return await self._in_thread(partial(self._chats.remove_contact, name))
+
+    async def update_contacts(self) -> list[SentTo]:
+        """Send the owner's name and picture to the contacts who need them now: they are new, the profile has changed,
+        or the last update is 48 hours old.
+
+        Not to those whose name has another key, or cannot be looked up: they are tried again the next time.
+        """
+        return await self._in_thread(lambda: list(self._chats.update_contacts()))
+
+    async def devices(self) -> Mapping[str, PairInstallation]:
+        """What each of the owner's devices says of itself, by its installation ID."""
+        return await self._in_thread(self._chats.devices)
+
+    async def name_device(self, installation_id: str, name: str, device_type: str = "desktop") -> SentChatMessage:
+        """Say on all of the owner's devices what one of them is called. Raises TheirError(PAYLOAD_INVALID): it is
+        blank."""
+        return await self._in_thread(partial(self._chats.name_device, installation_id, name, device_type))
+
     async def pull(self, mail: MailSource, met: Callable[[int], object] = lambda _: None) -> Pulled:
         """Bring waiting mail into the archive, as `client.archive.pull` does. `met`: with the messages of each step."""
         return await self._in_thread(partial(self._chats.pull, mail, met))
+
+    async def deliver_due(self) -> list[SentTo]:
+        """Send all that is to be sent without the owner writing anything: after each pull."""
+        return await self._in_thread(lambda: list(self._chats.deliver_due()))
 
     async def pass_on(self) -> list[SentTo]:
         """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""

@@ -9,9 +9,9 @@ The archive is the memory: what is sent is stored there before it leaves, and ev
 the same. `pull` of `client.archive` brings what others sent.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 from uuid import uuid4
 
@@ -25,6 +25,7 @@ from postroom.client.chat.dm3_carrier import chat_key_at, dm3_type, encodings, p
 from postroom.client.chat.errors import ChatError, NoChatKeyError, NoSuchChatError
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.memory import ChatMemory, read_memory
+from postroom.client.chat.profiles_sent import contact_update_of, contact_updates_due, names_of_contact, profile_now
 from postroom.client.chat.reading import ConversationReader
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.core.errors import NotNowError, TheirError
@@ -36,6 +37,7 @@ from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMe
 from postroom.protocols.status.chats import is_channel
 from postroom.protocols.status.clock import MOST_AHEAD_MS, next_clock
 from postroom.protocols.status.codec import type_of_message, write_payload
+from postroom.protocols.status.contacts import changed_contact, is_added
 from postroom.protocols.status.enums import ChatKind, PayloadType, ReactionKind
 from postroom.protocols.status.group_actions import (
     add_members,
@@ -46,7 +48,7 @@ from postroom.protocols.status.group_actions import (
     rename_group,
 )
 from postroom.protocols.status.group_updates import group_update
-from postroom.protocols.status.identity import identity_receivers_due, own_identity
+from postroom.protocols.status.identity import identity_receivers_due
 from postroom.protocols.status.ids import MessageId, message_id
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.log import Fact
@@ -55,11 +57,14 @@ from postroom.protocols.status.membership import Group, SignedEvent
 from postroom.protocols.status.message_media import MessageMedia, media_of
 from postroom.protocols.status.messages import (
     ChatMessage,
+    ChatMessageIdentity,
     EmojiReaction,
+    PairInstallation,
     StatusMessage,
     StickerMessage,
     SyncClearHistory,
     SyncDeleteForMeMessage,
+    SyncInstallationContact,
     SyncInstallationPublicChat,
     clock_of,
 )
@@ -211,14 +216,16 @@ class Chats:
         )
 
     def _name_of(self, key: ChatKey) -> str | None:
-        """A name whose profile has a key; None: none is known.
+        """A name whose profile has a key; None: none is known."""
+        return self.name if key == self.own else self._name_among(key, self.memory.names_of(key))
+
+    def _name_among(self, key: ChatKey, names: Iterable[str]) -> str | None:
+        """The first name whose profile has a key; None: none has it.
 
         If it cannot be looked up now, one from which messages of the key came is used, and none that others say: it may
         have any key by the time that the message is encrypted.
         """
-        if key == self.own:
-            return self.name
-        for name in self.memory.names_of(key):
+        for name in names:
             try:
                 if chat_key_at(self._sender.profiles.user(name)) == key:
                     return name
@@ -430,9 +437,98 @@ class Chats:
         record = ChannelRecord(channel, clock, is_joined, receivers, relays)
         return self._send_to_own_devices(SyncInstallationPublicChat(clock, channel), (write_channel(record),))
 
-    def _send_to_own_devices(self, message: StatusMessage, more: tuple[str, ...] = ()) -> SentChatMessage:
-        name = self.name
-        return self._send(ChatTarget(ChatRef(ChatKind.ONE_TO_ONE, self.own), (name,)), message, more=more)
+    def _send_to_own_devices(
+        self, message: StatusMessage, more: tuple[str, ...] = (), names: Mapping[ChatKey, str] | None = None
+    ) -> SentChatMessage:
+        own = ChatRef(ChatKind.ONE_TO_ONE, self.own)
+        return self._send(ChatTarget(own, (self.name,), names=names or {}), message, more=more)
+
+    # --- one's profile, contacts and devices ----------------------------------------------------------------------
+
+    def profile(self) -> ChatMessageIdentity:
+        """What the owner says of itself: to whom it writes, and to its contacts."""
+        return self._profile(self._now_ms())
+
+    def change_profile(self, *, display_name: str | None = None, picture: bytes | None = None) -> SentChatMessage:
+        """Change it, on all devices; contacts get it now, others with the next message. None: as it is; empty: none.
+
+        `picture`: a PNG, JPEG, WebP or GIF, cleaned. Raises TheirError: one of them cannot be sent.
+        """
+        known = self.memory.profile
+        clock = next_clock(self._now_ms(), known.clock if known else 0)
+        return self._and_contacts(self._send_to_own_devices(self._profile(clock, display_name, picture)))
+
+    def contacts(self) -> Mapping[ChatKey, SyncInstallationContact]:
+        """What the owner's devices say of contacts, and of those who were contacts (`contacts.is_added`)."""
+        return self.view().own_devices.contacts
+
+    def add_contact(self, name: str) -> SentChatMessage:
+        """Make somebody a contact, on all devices: who gets a contact update now, and after each change.
+
+        Raises ChatError; as `find` does.
+        """
+        key = self._key_at(name)
+        if key == self.own:
+            raise ChatError("this is you: a contact is somebody else")
+        return self._and_contacts(self._keep_contact(key, normalize(name), added=True))
+
+    def remove_contact(self, name: str) -> SentChatMessage:
+        """Make somebody no contact any more, on all devices: a name, or a chat key. Raises NoSuchChatError."""
+        for key, contact in self.contacts().items():
+            if is_added(contact) and (name == key or name in self._contact_names(key, contact)):
+                return self._keep_contact(key, "", added=False)
+        raise NoSuchChatError(f"{name} is no contact: `postroom chat contact list` lists them")
+
+    def update_contacts(self) -> Iterator[SentTo]:
+        """Send the owner's name and picture to the contacts who need them now: they are new, the profile has changed,
+        or the last update is 48 hours old.
+
+        Not to those whose name has another key, or cannot be looked up: they are tried again the next time.
+        """
+        contacts = self.contacts()
+        names = {key: self._contact_names(key, contact) for key, contact in contacts.items()}
+        profile, sent = self.profile(), self.memory.contact_updates
+        digest = profile_digest(contact_update_of(profile, profile.clock))
+        updates = []
+        for key in contact_updates_due(contacts, names, sent, digest, profile.clock):
+            ref, name = ChatRef(ChatKind.ONE_TO_ONE, key), self._name_among(key, names[key])
+            if name is not None:
+                clock, now_ms = self._next(ref)
+                updates.append((ChatTarget(ref, (name,)), contact_update_of(profile, clock), now_ms))
+        for target, update, now_ms in updates:
+            yield from self._send(target, update, at_ms=now_ms).deliveries
+
+    def devices(self) -> Mapping[str, PairInstallation]:
+        """What each of the owner's devices says of itself, by its installation ID."""
+        return self.view().own_devices.devices
+
+    def name_device(self, installation_id: str, name: str, device_type: str = "desktop") -> SentChatMessage:
+        """Say on all of the owner's devices what one of them is called. Raises TheirError(PAYLOAD_INVALID): it is
+        blank."""
+        known = self.devices().get(installation_id)
+        clock = next_clock(self._now_ms(), known.clock if known else 0)
+        return self._send_to_own_devices(PairInstallation(clock, installation_id, device_type, name))
+
+    def _profile(
+        self, clock: int, display_name: str | None = None, picture: bytes | None = None
+    ) -> ChatMessageIdentity:
+        fact = self.memory.profile
+        known = fact.message if fact and isinstance(fact.message, ChatMessageIdentity) else None
+        return profile_now(known, self.name, clock, display_name, picture)
+
+    def _contact_names(self, key: ChatKey, contact: SyncInstallationContact) -> list[str]:
+        return names_of_contact(contact, self.memory.proven.get(key, ()))
+
+    def _keep_contact(self, key: ChatKey, name: str, *, added: bool) -> SentChatMessage:
+        known = self.contacts().get(key)
+        clock = next_clock(self._now_ms(), max(known.clock, known.last_updated) if known else 0)
+        ens_name = name if "." in name else ""
+        message = changed_contact(key, known, clock, ens_name=ens_name, added=added)
+        return self._send_to_own_devices(message, names={key: name} if name else {})
+
+    def _and_contacts(self, sent: SentChatMessage) -> SentChatMessage:
+        """What was sent to the owner's devices, and the contact updates that follow from it."""
+        return replace(sent, deliveries=(*sent.deliveries, *self.update_contacts()))
 
     # --- delivery -----------------------------------------------------------------------------------------------
 
@@ -459,10 +555,16 @@ class Chats:
     def pull_changes(self, mail: MailSource, shown: Shown) -> tuple[list[ChatChange], Shown]:
         """Pull, send what waits to be sent, and compare with what was shown; what is shown now."""
         self.pull(mail)
-        for _ in (*self.deliver_unsent(), *self.pass_on()):
+        for _ in self.deliver_due():
             pass
         after = all_shown(self.view())
         return list(changes_between(shown, after)), after
+
+    def deliver_due(self) -> Iterator[SentTo]:
+        """Send all that is to be sent without the owner writing anything: after each pull."""
+        yield from self.deliver_unsent()
+        yield from self.pass_on()
+        yield from self.update_contacts()
 
     def pass_on(self) -> Iterator[SentTo]:
         """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""
@@ -491,8 +593,15 @@ class Chats:
         yield from self._delivery.deliver(unsent)
 
     def _send(
-        self, target: ChatTarget, message: StatusMessage, about: Fact | None = None, *, more: tuple[str, ...] = ()
+        self,
+        target: ChatTarget,
+        message: StatusMessage,
+        about: Fact | None = None,
+        *,
+        more: tuple[str, ...] = (),
+        at_ms: int | None = None,
     ) -> SentChatMessage:
+        """Store a message, and send it. `at_ms`: its time; None: its clock."""
         if not target.receivers and not target.unreached:
             raise ChatError(
                 "the message would go to nobody: `postroom chat join CHANNEL --to NAME` says to whom, and "
@@ -519,23 +628,24 @@ class Chats:
             )
         self.refresh()
         # Not the time of day: a clock of the chat that is ahead of it must not look as if it came too early.
-        stored = self._delivery.store(drafts, clock_of(written))
+        stored = self._delivery.store(drafts, at_ms or clock_of(written))
         deliveries = tuple(self._delivery.deliver(stored))
         if isinstance(written, ChatMessage):
             self._send_identity(target)
+            for _ in self.update_contacts():
+                pass
         return SentChatMessage(message_id(self.own, wrapper), deliveries, target.unreached)
 
     def _send_identity(self, target: ChatTarget) -> None:
         """Send the owner's name to whoever needs it now that the owner has written in this chat."""
-        now_ms = self._now_ms()
-        identity = own_identity(now_ms, self.name if "." in self.name else "", "", None)
+        identity = self.profile()
         due = identity_receivers_due(
             target.ref.kind,
             target.receivers,
             has_written=True,
             sent=self.memory.identities,
             digest=profile_digest(identity),
-            now_ms=now_ms,
+            now_ms=identity.clock,
         )
         if due:
             self._send(ChatTarget(target.ref, tuple(sorted(due))), identity)

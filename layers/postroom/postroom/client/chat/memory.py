@@ -12,6 +12,7 @@ from typing import Final
 from postroom.client.chat.channels import ChannelRecord, find_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper, find_wrapper, is_canonical
 from postroom.client.chat.entries import ChatEntry, ReadEntry, verify_carried
+from postroom.client.chat.profiles_sent import SentContactUpdate
 from postroom.client.chat.reading import ConversationReader
 from postroom.client.chat.unsent import UnsentMessage, read_unsent
 from postroom.core.errors import TheirError
@@ -23,10 +24,11 @@ from postroom.protocols.status.checks import MAX_TEXT
 from postroom.protocols.status.enums import ChatKind, ContentType
 from postroom.protocols.status.ids import MessageId, message_id
 from postroom.protocols.status.keys import ChatKey
-from postroom.protocols.status.log import ChatLog, Fact
+from postroom.protocols.status.log import ChatLog, Fact, place_of
 from postroom.protocols.status.messages import (
     ChatMessage,
     ChatMessageIdentity,
+    ContactUpdate,
     DeleteMessage,
     EditMessage,
     StatusMessage,
@@ -62,8 +64,9 @@ class ChatMemory:
     requests to delete messages, with what the archive has left of them.
 
     `proven`: the names that a key's messages came from, by the key; `said`: what others say of names. `channels`: the
-    newest record of each channel. `identities`: those that the owner sent. `unsent`: what is not delivered yet, by the
-    ID of the chat's message.
+    newest record of each channel. `identities`, `contact_updates`: those that the owner sent. `profile`: the newest
+    identity that the owner's devices sent to each other; None: none did. `unsent`: what is not delivered yet, by the ID
+    of the chat's message.
     """
 
     log: ChatLog
@@ -74,6 +77,8 @@ class ChatMemory:
     said: dict[ChatKey, set[str]] = field(default_factory=dict)
     channels: dict[str, ChannelRecord] = field(default_factory=dict)
     identities: list[SentProfile] = field(default_factory=list)
+    contact_updates: list[SentContactUpdate] = field(default_factory=list)
+    profile: Fact | None = None
     unsent: dict[MessageId, list[UnsentMessage]] = field(default_factory=dict)
     discarded: list[DiscardedMessage] = field(default_factory=list)
 
@@ -147,6 +152,7 @@ def _add_conversation(memory: ChatMemory, owner: str, partner: str, entries: Seq
             _note_buried(memory, fact, entry, removed)
             if entry.author == owner == partner and entry.carrier == memory.log.own:
                 _note_channel(memory, entry.channel)
+                _note_profile(memory, fact)
         elif entry.error is not None:
             memory.discarded.append(DiscardedMessage(partner, entry.message_hash, entry.error))
     for entry in plain:
@@ -170,7 +176,7 @@ def _add_carried(
     # Others refer to the author's own dm3 message, which the author can have removed.
     if entry.carrier == fact.author or not hashes.get(partner):
         hashes[partner] = entry.message_hash
-    _note_identity(memory, fact, partner)
+    _note_sent(memory, fact, partner, is_delivered=True)
     for key, name in carried.names.items():
         memory.said.setdefault(key, set()).add(name)
     return fact
@@ -209,10 +215,22 @@ def _add_buried(memory: ChatMemory) -> None:
             memory.log.add(payload, at_ms)
 
 
-def _note_identity(memory: ChatMemory, fact: Fact, receiver: str) -> None:
-    if fact.author == memory.log.own and isinstance(fact.message, ChatMessageIdentity):
-        sent = SentProfile(fact.at_ms, profile_digest(fact.message), frozenset({receiver}))
-        memory.identities.append(sent)
+def _note_sent(memory: ChatMemory, fact: Fact, receiver: str, *, is_delivered: bool) -> None:
+    """What the owner says of itself, if this is it."""
+    message = fact.message
+    if fact.author != memory.log.own:
+        return
+    if isinstance(message, ChatMessageIdentity):
+        memory.identities.append(SentProfile(fact.at_ms, profile_digest(message), frozenset({receiver})))
+    elif isinstance(message, ContactUpdate):
+        sent = SentContactUpdate(receiver, fact.at_ms, profile_digest(message), is_delivered)
+        memory.contact_updates.append(sent)
+
+
+def _note_profile(memory: ChatMemory, fact: Fact) -> None:
+    known = memory.profile
+    if isinstance(fact.message, ChatMessageIdentity) and (known is None or place_of(fact) > place_of(known)):
+        memory.profile = fact
 
 
 def _note_channel(memory: ChatMemory, record: ChannelRecord | None) -> None:
@@ -232,9 +250,10 @@ def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
     receiver = normalize(unsent.to)
     memory.unsent.setdefault(fact.id, []).append(unsent)
     memory.hashes.setdefault(fact.key, {})[receiver] = unsent.sealed.message_hash if unsent.sealed else ""
-    _note_identity(memory, fact, receiver)
+    _note_sent(memory, fact, receiver, is_delivered=False)
     if receiver == normalize(unsent.message.metadata.sender):
         _note_channel(memory, find_channel(unsent.message))
+        _note_profile(memory, fact)
 
 
 def _plain_message(entry: ChatEntry, ids: Mapping[str, MessageId]) -> StatusMessage | None:

@@ -1,6 +1,7 @@
 """Contacts of a user, and when they need a contact update (6/PAYLOADS: Contact Update, SyncInstallationContact)."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 from postroom.protocols.status.keys import ChatKey
@@ -36,6 +37,24 @@ def contact_receivers_due(
     added = [key for key, contact in contacts.items() if is_added(contact)]
     return frozenset(
         ChatKey(key) for key in profile_receivers_due(added, sent, digest, now_ms, interval_ms=CONTACT_INTERVAL_MS)
+    )
+
+
+def changed_contact(
+    key: ChatKey, known: SyncInstallationContact | None, clock: int, *, ens_name: str = "", added: bool
+) -> SyncInstallationContact:
+    """What the user's devices say of somebody who becomes a contact (`added`), or is none any more.
+
+    `known`: what they said before; None: nothing. Whoever is added is blocked no more. `ens_name`: empty: as it was.
+    """
+    known = known or SyncInstallationContact(clock, key)
+    tags = tuple(tag for tag in known.system_tags if tag != ADDED and not (added and tag == BLOCKED))
+    return replace(
+        known,
+        clock=clock,
+        last_updated=clock,
+        ens_name=ens_name or known.ens_name,
+        system_tags=(*tags, ADDED) if added else tags,
     )
 
 

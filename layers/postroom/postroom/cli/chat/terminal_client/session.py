@@ -159,7 +159,7 @@ class ChatSession:
 
     def _unsent_delivered(self) -> Iterator[str]:
         try:
-            deliveries = [*self._chats.deliver_unsent(), *self._chats.pass_on()]
+            deliveries = [*self._chats.deliver_due()]
         except (PostroomError, OSError) as error:
             yield str(error)
             return
