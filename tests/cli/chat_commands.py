@@ -134,5 +134,6 @@ def chat(
     api: ApiStack, fake_dns: FakeDns, postroom: Postroom, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[ChatCommands]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with chat_commands(api, fake_dns, postroom, tmp_path) as commands:
         yield commands

@@ -56,6 +56,7 @@ from postroom.client.chat.pictures import (
     decode_picture,
     half_blocks,
     prepare_picture,
+    prepare_profile_picture,
 )
 from postroom.client.chat.prepared_media import PreparedMedia
 from postroom.core import extras
@@ -300,6 +301,23 @@ def test_a_transparent_picture_keeps_every_pixel(mode: str) -> None:
         expected = stored.convert("RGBA")
     assert expected.getextrema()[3][0] < 255
     assert opened(prepared(data, WITHIN)).convert("RGBA").tobytes() == expected.tobytes()
+
+
+# --- profile pictures ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [saved(noise(400, 300), "PNG"), saved(noise(2400, 1800), "JPEG"), jpeg(exif=EXIF)])
+def test_a_profile_picture_has_240_pixels_and_38400_bytes_at_most(data: bytes) -> None:
+    picture = prepare_profile_picture(data)
+    assert max(picture.cleaned.width or 0, picture.cleaned.height or 0) <= 240
+    assert len(picture.cleaned.data) <= 38_400
+    assert picture.cleaned.data == clean(picture.cleaned.data, picture.type).data
+    assert b"Exif" not in picture.cleaned.data
+
+
+def test_a_profile_picture_does_not_move() -> None:
+    picture = prepare_profile_picture(animated("GIF"))
+    assert (picture.type, picture.cleaned.frames) == (MediaType.PNG, 1)
 
 
 # --- animations ------------------------------------------------------------------------------------------------------

@@ -3,12 +3,13 @@
 import typer
 from typer.core import TyperGroup
 
-from postroom.cli.chat import group
+from postroom.cli.chat import contact, device, group
 from postroom.cli.chat.clean import clean
 from postroom.cli.chat.conversations import list_chats, show, who
 from postroom.cli.chat.explain import explain
 from postroom.cli.chat.fold import fold
 from postroom.cli.chat.index import index
+from postroom.cli.chat.profile import profile
 from postroom.cli.chat.pull import pull
 from postroom.cli.chat.save import save
 from postroom.cli.chat.send import clear, delete, edit, join, part, pin, react, send
@@ -48,6 +49,9 @@ app.command()(part)
 app.command()(who)
 app.command()(index)
 app.add_typer(group.app, name="group")
+app.add_typer(contact.app, name="contact")
+app.command()(profile)
+app.add_typer(device.app, name="device")
 app.command()(wrap)
 app.command()(explain)
 app.command()(fold)

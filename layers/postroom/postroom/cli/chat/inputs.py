@@ -68,6 +68,13 @@ def read_picture(name: str) -> "PreparedMedia":
     return prepare_picture(_read(name, MAX_FILE_BYTES))
 
 
+def read_profile_picture(name: str) -> "PreparedMedia":
+    """The picture of a file, made ready to be one's profile picture. Raises as `read_picture` does."""
+    from postroom.client.chat.pictures import MAX_FILE_BYTES, prepare_profile_picture
+
+    return prepare_profile_picture(_read(name, MAX_FILE_BYTES))
+
+
 def read_sound(name: str) -> "PreparedMedia":
     """The sound of a file, made ready to send. Raises OSError, UsageFault; TheirError: it is none."""
     from postroom.client.chat.prepared_media import prepare_sound

@@ -24,6 +24,9 @@ MAX_FILE_PIXELS: Final = 120_000_000
 MAX_SENT_SIDE: Final = 2000
 MAX_SENT_BYTES: Final = 350_000
 """As Status's own clients send them."""
+MAX_PROFILE_SIDE: Final = 240
+MAX_PROFILE_BYTES: Final = 38_400
+"""Of a profile picture, as Status's own clients send it."""
 
 PREPARING: Final = PictureProcess(seconds=60, memory_bytes=2 << 30)
 DECODING: Final = PictureProcess(seconds=20, memory_bytes=1 << 29)
@@ -51,15 +54,19 @@ def prepare_picture(data: bytes, process: PictureProcess = PREPARING) -> Prepare
     stays so. Raises TheirError: MediaInvalid for anything but a JPEG, PNG, WebP or GIF that can be decoded,
     MediaTooLarge; SettingsError: the extra `chat` is not installed, which an animation does not need.
     """
-    type_ = _picture_type(data)
-    if len(data) > MAX_FILE_BYTES:
-        raise TheirError(MEDIA_TOO_LARGE, f"it has more than {MAX_FILE_BYTES:,} bytes")
+    type_ = _type_of_file(data)
     animation = _animation(data, type_)
     if animation is not None:
         return PreparedMedia(animation, type_)
-    encoded = process.run(data, MAX_SENT_BYTES, "prepare", type_, MAX_FILE_PIXELS, MAX_SENT_SIDE, MAX_SENT_BYTES)
-    sent_type = _picture_type(encoded)
-    return PreparedMedia(clean(encoded, sent_type), sent_type)
+    return _encoded(data, type_, MAX_SENT_SIDE, MAX_SENT_BYTES, process)
+
+
+def prepare_profile_picture(data: bytes, process: PictureProcess = PREPARING) -> PreparedMedia:
+    """Make a picture ready to be one's profile picture: as `prepare_picture`, within 240 x 240 pixels and 38,400 bytes.
+
+    Of an animation its first picture. Raises as `prepare_picture` does.
+    """
+    return _encoded(data, _type_of_file(data), MAX_PROFILE_SIDE, MAX_PROFILE_BYTES, process)
 
 
 def decode_picture(
@@ -101,6 +108,19 @@ def half_blocks(pixels: Pixels) -> list[list[tuple[Colour, Colour | None]]]:
         [(colour(x, y), colour(x, y + 1) if y + 1 < height else None) for x in range(width)]
         for y in range(0, height, 2)
     ]
+
+
+def _type_of_file(data: bytes) -> MediaType:
+    type_ = _picture_type(data)
+    if len(data) > MAX_FILE_BYTES:
+        raise TheirError(MEDIA_TOO_LARGE, f"it has more than {MAX_FILE_BYTES:,} bytes")
+    return type_
+
+
+def _encoded(data: bytes, type_: MediaType, side: int, most_bytes: int, process: PictureProcess) -> PreparedMedia:
+    encoded = process.run(data, most_bytes, "prepare", type_, MAX_FILE_PIXELS, side, most_bytes)
+    sent_type = _picture_type(encoded)
+    return PreparedMedia(clean(encoded, sent_type), sent_type)
 
 
 def _picture_type(data: bytes) -> MediaType:

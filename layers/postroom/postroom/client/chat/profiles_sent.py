@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from postroom.protocols.status.checks import picture_of
+from postroom.protocols.status.clock import is_ahead
 from postroom.protocols.status.contacts import contact_receivers_due, own_contact_update
 from postroom.protocols.status.enums import ProfileImageSource
 from postroom.protocols.status.identity import own_identity
 from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.log import ChatLog
 from postroom.protocols.status.messages import (
     ChatMessageIdentity,
     ContactUpdate,
@@ -77,6 +79,15 @@ def contact_updates_due(
     due = contact_receivers_due(contacts, sent=found, digest=digest, now_ms=now_ms)
     last = dict(by_key)
     return sorted(key for key in due if key not in last or last[key].is_delivered or last[key].digest != digest)
+
+
+def authors_of_updates(log: ChatLog) -> set[ChatKey]:
+    """Those whose contact updates came: who have made the owner a contact."""
+    return {
+        fact.author
+        for fact in log.names()
+        if isinstance(fact.message, ContactUpdate) and fact.author != log.own and not is_ahead(fact.clock, fact.at_ms)
+    }
 
 
 def _picture(image: ProfileImage | None) -> bytes:
