@@ -1,4 +1,4 @@
-"""`postroom chat list|show|who` and what commands of the archive show of chats, over TLS on loopback."""
+"""`postroom chat list|show|who|discarded` and what commands of the archive show of chats, over TLS on loopback."""
 
 import json
 from pathlib import Path
@@ -13,6 +13,7 @@ from tests.client.chat.network import ALICE, BOB, CAROL
 from postroom.client.archive import FolderHome
 from postroom.client.chat.memory import read_memory
 from postroom.client.chat.reading import ConversationReader
+from postroom.protocols.status.enums import PayloadType
 from postroom.protocols.status.log import ChatLog
 
 
@@ -129,3 +130,47 @@ def test_an_index_that_cannot_be_used_is_named_with_what_helps(chat: ChatCommand
     assert "postroom chat index --drop" in done.stderr
     assert chat(ALICE, "index", "--no-index").exit_code == 2
     assert chat(ALICE, "list", "--no-index").exit_code == 0
+
+
+def test_who_has_not_got_a_message_is_shown_beside_it(chat: ChatCommands) -> None:
+    sent = chat.said(ALICE, "send", BOB, "one")["id"]
+    chat.network[BOB].service.is_down = True
+    chat(ALICE, "edit", BOB, sent, "two")
+    chat(ALICE, "send", BOB, "three")
+    assert [line.partition(": ")[2] for line in chat(ALICE, "show", BOB).stdout.splitlines()[1:]] == [
+        f"two [edited] [edit waits for {BOB}]", f"three [waits for {BOB}]",
+    ]  # fmt: skip
+    chat.network[BOB].service.is_down = False
+    chat.network[BOB].refuse(ALICE)
+    chat(ALICE, "pull")
+    assert chat(ALICE, "list").stdout.endswith(f" three [refused by {BOB}: SenderNotWanted]\n")
+    refused = {"to": BOB, "reason": "SenderNotWanted"}
+    assert [(it["unsent"], it["unreached"]) for it in chat.said(ALICE, "show", BOB)["messages"]] == [
+        ([{"what": "edit", **refused}], []), ([{"what": "message", **refused}], []),
+    ]  # fmt: skip
+    assert chat.said(ALICE, "list")["chats"][0]["messages"][0]["unsent"] == [{"what": "message", **refused}]
+
+
+def test_what_is_discarded_or_not_shown_is_listed_with_the_reason(chat: ChatCommands) -> None:
+    bob = chat.network[BOB]
+    chat(BOB, "join", "tea", "--to", ALICE)
+    unknown = chat.said(BOB, "send", "#tea", "you are not in here")["id"]
+    chat.network.services[f"ds-{ALICE}.example"] = chat.network[ALICE].service
+    hash_ = bob.pass_on(ALICE, b"no wrapper", PayloadType.CHAT_MESSAGE)
+    chat(ALICE, "pull")
+    lines = sorted(chat(ALICE, "discarded").stdout.splitlines())
+    assert lines[0].startswith(f"discarded: {hash_[:10]} with {BOB}: WrapperInvalid")
+    assert lines[1] == f"not shown: {unknown} by {BOB}: ChatUnknown"
+    said = chat.said(ALICE, "discarded")
+    [discarded] = said["discarded"]
+    assert discarded.pop("detail")
+    assert discarded == {"partner": BOB, "message_hash": hash_, "reason": "WrapperInvalid"}
+    assert said["not_shown"] == [
+        {
+            "id": unknown, "author": bob.key, "chat": {"kind": "public", "id": "tea"}, "reason": "ChatUnknown",
+            "marks": [],
+        }
+    ]  # fmt: skip
+    assert said["people"].keys() == {bob.key}
+    chat(ALICE, "join", "tea")
+    assert chat.said(ALICE, "discarded")["not_shown"] == []

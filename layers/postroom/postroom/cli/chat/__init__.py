@@ -5,7 +5,7 @@ from typer.core import TyperGroup
 
 from postroom.cli.chat import contact, device, group
 from postroom.cli.chat.clean import clean
-from postroom.cli.chat.conversations import list_chats, show, who
+from postroom.cli.chat.conversations import discarded, list_chats, show, who
 from postroom.cli.chat.explain import explain
 from postroom.cli.chat.fold import fold
 from postroom.cli.chat.index import index
@@ -47,6 +47,7 @@ app.command()(clear)
 app.command()(join)
 app.command()(part)
 app.command()(who)
+app.command()(discarded)
 app.command()(index)
 app.add_typer(group.app, name="group")
 app.add_typer(contact.app, name="contact")

@@ -1,6 +1,6 @@
-"""`postroom chat list|show|who`: the chats, one of them, and the people in them."""
+"""`postroom chat list|show|who|discarded`: the chats, one of them, the people in them, and what is not shown."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,21 +10,27 @@ from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json, print_table
 from postroom.cli.terminal import print_line
 
+if TYPE_CHECKING:
+    from postroom.client.chat.memory import ChatMemory
+    from postroom.core.ijson import JsonValue
+    from postroom.protocols.status.chat_view import ShownChat, ShownChatMessage
+
 
 def list_chats(options: ChatOptions, as_json: AsJson = False) -> None:
     """List the chats, with their newest message."""
     from postroom.cli.chat.shown import chat_line
-    from postroom.protocols.status.view_json import chat_as_json, people_as_json
+    from postroom.protocols.status.view_json import people_as_json
 
     with options.open() as chats:
         view = chats.view()
         found = [(chat, view.messages(chat.ref, 1)) for chat in view.chats()]
         people = people_as_json(view, found, proven=chats.memory.name_proven)
+        shown = [_with_deliveries(chats.memory, chat, messages) for chat, messages in found]
     if as_json:
-        print_json({"chats": [chat_as_json(chat, messages) for chat, messages in found], "people": people})
+        print_json({"chats": list(shown), "people": people})
     else:
-        for chat, messages in found:
-            print_line(chat_line(chat_as_json(chat, messages), people))
+        for each in shown:
+            print_line(chat_line(each, people))
 
 
 def show(
@@ -33,16 +39,19 @@ def show(
     last: Annotated[int | None, typer.Option(metavar="N", help="Only the newest N messages.", min=1)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the messages of a chat, the oldest first."""
+    """Show the messages of a chat, the oldest first.
+
+    Beside yours stands who has not got them, or has refused them and why.
+    """
     from postroom.cli.chat.shown import chat_lines
-    from postroom.protocols.status.view_json import chat_as_json, people_as_json
+    from postroom.protocols.status.view_json import people_as_json
 
     with options.open() as chats:
         ref = chats.find(to).ref
         view = chats.view()
         chat, messages = view.chat(ref), view.messages(ref, last)
         people = people_as_json(view, [(chat, messages)], proven=chats.memory.name_proven)
-    shown = chat_as_json(chat, messages)
+        shown = _with_deliveries(chats.memory, chat, messages)
     if as_json:
         print_json({**shown, "people": people})
         return
@@ -67,3 +76,48 @@ def who(options: ChatOptions, as_json: AsJson = False) -> None:
         for key, person in people.items()
     ]
     print_table(("name", "pseudonym", "says", "key"), rows)
+
+
+def discarded(options: ChatOptions, as_json: AsJson = False) -> None:
+    """List the messages that are not shown, and why.
+
+    A message is discarded if it fails a check of its own. One that is not shown may count later: when the group's
+    founding comes, or when you join its channel.
+    """
+    from postroom.cli.chat.shown import not_shown_lines
+    from postroom.protocols.status.view_json import not_shown_as_json, people_as_json
+
+    with options.open() as chats:
+        view, memory = chats.view(), chats.memory
+        facts = view.not_shown()
+        people = people_as_json(view, [], (fact.author for fact, _ in facts), proven=memory.name_proven)
+    not_shown = [not_shown_as_json(view, fact, reason) for fact, reason in facts]
+    if as_json:
+        print_json({
+            "discarded": [
+                {
+                    "partner": each.partner, "message_hash": each.message_hash, "reason": str(each.error.reason),
+                    "detail": each.error.detail,
+                }
+                for each in memory.discarded
+            ],
+            "not_shown": list(not_shown),
+            "people": people,
+        })  # fmt: skip
+        return
+    for each in memory.discarded:
+        print_line(f"discarded: {each.message_hash[:10]} with {each.partner}: {each.error}")
+    for line in not_shown_lines(not_shown, people):
+        print_line(line)
+
+
+def _with_deliveries(
+    memory: "ChatMemory", chat: "ShownChat", messages: "list[ShownChatMessage]"
+) -> "dict[str, JsonValue]":
+    """A chat as JSON, each of its messages with who has not got it."""
+    from postroom.client.chat.undelivered import DeliveryState, find_undelivered
+    from postroom.protocols.status.view_json import chat_as_json, shown_as_json
+
+    states, delivered = find_undelivered(memory, chat, messages), DeliveryState()
+    shown = [{**shown_as_json(each), **states.get(each.id, delivered).as_json()} for each in messages]
+    return {**chat_as_json(chat, []), "messages": list(shown)}

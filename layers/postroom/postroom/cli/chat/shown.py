@@ -17,8 +17,13 @@ def lines_of(view: "dict[str, JsonValue]") -> Iterator[str]:
     for chat in shown["chats"]:
         yield from chat_lines(chat, shown["people"])
         yield ""
-    for fact in shown["not_shown"]:
-        yield f"not shown: {fact['id']} by {_name(fact['author'], shown['people'])}: {fact['reason']}"
+    yield from not_shown_lines(shown["not_shown"], shown["people"])
+
+
+def not_shown_lines(not_shown: Any, people: Any) -> Iterator[str]:
+    """A line for each message that does not count."""
+    for fact in not_shown:
+        yield f"not shown: {fact['id']} by {_name(fact['author'], people)}: {fact['reason']}"
 
 
 def chat_lines(chat: Any, people: Any) -> Iterator[str]:
@@ -30,7 +35,10 @@ def chat_lines(chat: Any, people: Any) -> Iterator[str]:
 
 def chat_line(chat: Any, people: Any) -> str:
     """One line of a chat, with the newest of its messages."""
-    newest = [f"{shown_time(each['clock'])} {_content(each)}" for each in chat["messages"][-1:]]
+    newest = [
+        " ".join([shown_time(each["clock"]), _content(each), *(f"[{state}]" for state in _delivery(each, people))])
+        for each in chat["messages"][-1:]
+    ]
     return ": ".join([_title(chat, people), *newest])
 
 
@@ -54,12 +62,22 @@ def _message(message: Any, others: Any, people: Any) -> Iterator[str]:
     words += [f"[{mark}]" for mark in (*(["edited"] if message["edited"] else []), *message["marks"])]
     if message["pinned"]:
         words.append("[pinned]")
+    words += [f"[{state}]" for state in _delivery(message, people)]
     yield "  " + " ".join(words)
     if message["response_to"]:
         answered = next((each for each in others if each["id"] == message["response_to"]), None)
         yield f"    in reply to: {_content(answered) if answered else message['response_to']}"
     for kind, authors in message["reactions"].items():
         yield f"    {kind}: {', '.join(_name(author, people) for author in authors)}"
+
+
+def _delivery(message: Any, people: Any) -> Iterator[str]:
+    """Who has not got what, if that is known of the message (`find_undelivered`)."""
+    for each in message.get("unsent", ()):
+        what = "" if each["what"] == "message" else f"{each['what']} "
+        yield f"{what}refused by {each['to']}: {each['reason']}" if each["reason"] else f"{what}waits for {each['to']}"
+    if unreached := message.get("unreached"):
+        yield f"not reached: {', '.join(_name(key, people) for key in unreached)}"
 
 
 def _content(message: Any) -> str:

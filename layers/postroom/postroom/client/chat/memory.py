@@ -63,10 +63,10 @@ class ChatMemory:
     encrypted yet. `wrappers`: of signed messages in channels, which may be passed on, by the same key. `buried`:
     requests to delete messages, with what the archive has left of them.
 
-    `proven`: the names that a key's messages came from, by the key; `said`: what others say of names. `channels`: the
-    newest record of each channel. `identities`, `contact_updates`: those that the owner sent. `profile`: the newest
-    identity that the owner's devices sent to each other; None: none did. `unsent`: what is not delivered yet, by the ID
-    of the chat's message.
+    `proven`: the names that a key's messages came from, by the key; `said`: what others say of names. `names_used`: of
+    the members of a group, in a message of the owner, by the key of its fact. `channels`: the newest record of each
+    channel. `identities`, `contact_updates`: those that the owner sent. `profile`: the newest identity that the owner's
+    devices sent to each other; None: none did. `unsent`: what is not delivered yet, by the ID of the chat's message.
     """
 
     log: ChatLog
@@ -77,6 +77,7 @@ class ChatMemory:
     said: dict[ChatKey, set[str]] = field(default_factory=dict)
     channels: dict[str, ChannelRecord] = field(default_factory=dict)
     identities: list[SentProfile] = field(default_factory=list)
+    names_used: dict[bytes, Mapping[ChatKey, str]] = field(default_factory=dict)
     contact_updates: list[SentContactUpdate] = field(default_factory=list)
     profile: Fact | None = None
     unsent: dict[MessageId, list[UnsentMessage]] = field(default_factory=dict)
@@ -176,7 +177,7 @@ def _add_carried(
     # Others refer to the author's own dm3 message, which the author can have removed.
     if entry.carrier == fact.author or not hashes.get(partner):
         hashes[partner] = entry.message_hash
-    _note_sent(memory, fact, partner, is_delivered=True)
+    _note_sent(memory, fact, carried, partner, is_delivered=True)
     for key, name in carried.names.items():
         memory.said.setdefault(key, set()).add(name)
     return fact
@@ -215,11 +216,13 @@ def _add_buried(memory: ChatMemory) -> None:
             memory.log.add(payload, at_ms)
 
 
-def _note_sent(memory: ChatMemory, fact: Fact, receiver: str, *, is_delivered: bool) -> None:
-    """What the owner says of itself, if this is it."""
+def _note_sent(memory: ChatMemory, fact: Fact, carried: CarriedWrapper, receiver: str, *, is_delivered: bool) -> None:
+    """To whom the owner's message went, and what it says of the owner."""
     message = fact.message
     if fact.author != memory.log.own:
         return
+    if carried.names:
+        memory.names_used[fact.key] = carried.names
     if isinstance(message, ChatMessageIdentity):
         memory.identities.append(SentProfile(fact.at_ms, profile_digest(message), frozenset({receiver})))
     elif isinstance(message, ContactUpdate):
@@ -250,7 +253,7 @@ def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
     receiver = normalize(unsent.to)
     memory.unsent.setdefault(fact.id, []).append(unsent)
     memory.hashes.setdefault(fact.key, {})[receiver] = unsent.sealed.message_hash if unsent.sealed else ""
-    _note_sent(memory, fact, receiver, is_delivered=False)
+    _note_sent(memory, fact, carried, receiver, is_delivered=False)
     if receiver == normalize(unsent.message.metadata.sender):
         _note_channel(memory, find_channel(unsent.message))
         _note_profile(memory, fact)

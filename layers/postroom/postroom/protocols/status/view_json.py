@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Reason
 from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
 from postroom.protocols.status.clock import LATE
 from postroom.protocols.status.enums import ChatKind, ReactionKind
 from postroom.protocols.status.json_form import number_as_json
 from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.log import Fact
 from postroom.protocols.status.message_media import media_of
 from postroom.protocols.status.pseudonym import pseudonym, short_key
 
@@ -26,16 +28,18 @@ def view_as_json(view: ChatView) -> dict[str, JsonValue]:
     return {
         "chats": [chat_as_json(chat, messages) for chat, messages in chats],
         "people": people_as_json(view, chats, (fact.author for fact, _ in not_shown)),
-        "not_shown": [
-            {
-                "id": fact.id,
-                "author": fact.author,
-                "chat": None if fact.chat is None else fact.chat.as_json(),
-                "reason": str(reason),
-                "marks": [HELD] if view.is_held(fact) else [],
-            }
-            for fact, reason in not_shown
-        ],
+        "not_shown": [not_shown_as_json(view, fact, reason) for fact, reason in not_shown],
+    }
+
+
+def not_shown_as_json(view: ChatView, fact: Fact, reason: Reason) -> dict[str, JsonValue]:
+    """What does not count, and why: `{id, author, chat, reason, marks}`."""
+    return {
+        "id": fact.id,
+        "author": fact.author,
+        "chat": None if fact.chat is None else fact.chat.as_json(),
+        "reason": str(reason),
+        "marks": [HELD] if view.is_held(fact) else [],
     }
 
 
