@@ -10,9 +10,9 @@ from postroom.client.chat import ChatError, NoSuchChatError
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.keys import UserKeys
-from postroom.protocols.status.contacts import CONTACT_INTERVAL_MS, is_added
+from postroom.protocols.status.contacts import ADDED, CONTACT_INTERVAL_MS, is_added
 from postroom.protocols.status.enums import PayloadType
-from postroom.protocols.status.messages import ChatMessageIdentity, ContactUpdate
+from postroom.protocols.status.messages import ChatMessageIdentity, ContactUpdate, SyncInstallationContact
 
 
 def updates(device: Device, author: str) -> list[ContactUpdate]:
@@ -181,6 +181,16 @@ def test_a_device_with_a_home_of_its_own_learns_of_contacts_and_of_the_profile(
     assert second.chats.profile().display_name == "Alice L."
 
 
+def test_a_name_may_be_written_as_another_client_has_it(network: ChatNetwork, alice: Device, bob: Device) -> None:
+    network[ALICE].carry(
+        ALICE, SyncInstallationContact(network.now_ms, network[BOB].key, ens_name="BOB.eth", system_tags=(ADDED,))
+    )
+    for _ in range(2):
+        alice.pull()
+    bob.pull()
+    assert len(updates(bob, ALICE)) == 1
+
+
 def test_a_device_is_listed_on_all_devices_by_the_name_that_it_has_now(network: ChatNetwork, alice: Device) -> None:
     alice.chats.name_device("a1", "laptop")
     alice.chats.name_device("b2", "phone", "android")
@@ -300,3 +310,17 @@ def test_who_dies_while_several_contacts_get_an_update(network: ChatNetwork, ali
     for _ in deaths(network, ALICE, Device.pull):
         check_settled(network, ALICE, BOB, CAROL)
         assert [len(updates(network.device(name), ALICE)) for name in (BOB, CAROL)] == [2, 2]
+
+
+def test_who_dies_while_changing_the_picture(network: ChatNetwork, alice: Device) -> None:
+    alice.chats.add_contact(BOB)
+    network.device(BOB).pull()
+    changed = []
+    for _ in deaths(network, ALICE, lambda device: device.chats.change_profile(picture=PNG)):
+        check_settled(network, ALICE, BOB)
+        came = [bool(it.profile_image) for it in updates(network.device(BOB), ALICE)]
+        is_changed = network.device(ALICE).chats.profile().profile_image is not None
+        assert came == ([False, True] if is_changed else [False])
+        changed.append(is_changed)
+    assert changed == sorted(changed)
+    assert (changed[0], changed[-1]) == (False, True)

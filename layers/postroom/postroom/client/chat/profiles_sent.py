@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
+from postroom.protocols.dm3.names import normalize
 from postroom.protocols.status.checks import picture_of
 from postroom.protocols.status.clock import is_ahead
 from postroom.protocols.status.contacts import contact_receivers_due, own_contact_update
@@ -56,7 +57,8 @@ def contact_update_of(profile: ChatMessageIdentity, clock: int) -> ContactUpdate
 def names_of_contact(contact: SyncInstallationContact, proven: Collection[str]) -> list[str]:
     """The names to which contact updates go: the one by which the owner added the contact, and those that the contact's
     messages came from. What others say is not among them: it would let them keep updates from a contact."""
-    return list(dict.fromkeys((*([contact.ens_name] if contact.ens_name else []), *sorted(proven))))
+    added_by = [normalize(contact.ens_name)] if contact.ens_name else []
+    return list(dict.fromkeys((*added_by, *sorted(proven))))
 
 
 def contact_updates_due(
