@@ -107,7 +107,7 @@ def delete(
     for_me: Annotated[bool, typer.Option("--for-me", help="Hide it on your devices only.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete your message for everybody; as a group's admin, anybody's."""
+    """Delete your message for everybody; admins delete any."""
     with options.open() as chats:
         sent = chats.hide(to, message) if for_me else chats.delete(to, message)
         raise typer.Exit(print_sent(sent, as_json=as_json))
