@@ -1,5 +1,6 @@
 """Payloads are read strictly as their type, and written as they were read (decision "Payloads")."""
 
+from dataclasses import fields as members_of
 from dataclasses import replace
 from typing import Any
 
@@ -117,6 +118,14 @@ def test_known_events_are_written_again_byte_for_byte(event: dict[str, str]) -> 
 
 def test_there_is_a_sample_of_every_type() -> None:
     assert {type_of_message(sample) for sample in SAMPLES.values()} == set(FORMS) == set(PayloadType)
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=lambda form: form.record.__name__)
+def test_a_record_has_the_fields_of_its_form_and_at_the_end_the_unknown_ones(form: Form) -> None:
+    for each in (form, *form.nested.values()):
+        *members, last = [member.name for member in members_of(each.record)]
+        assert last == "unknown"
+        assert sorted(members) == sorted(each.fields)
 
 
 @each_sample

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from postroom.crypto.encodings import BASE58
 from postroom.protocols.status.keys import (
     ChatKey,
+    _read_chat_key,
     chat_key_of,
     compressed,
     multibase,
@@ -157,3 +158,10 @@ def test_with_another_digit_it_is_another_key_or_none(key: ChatKey, place: int, 
         return
     assert (found == key) == (changed == text)
     assert multibase(found) == changed
+
+
+@pytest.mark.parametrize("text", ["", KNOWN[:-1], KNOWN + "0", "a" * 1_000_000])
+def test_a_text_of_another_length_is_no_key_and_is_not_kept(text: str) -> None:
+    _read_chat_key.cache_clear()
+    assert read_chat_key(text) is None
+    assert _read_chat_key.cache_info().currsize == 0

@@ -9,6 +9,11 @@ from postroom.protocols.status.ids import is_message_id
 from postroom.protocols.status.keys import KEY_PATTERN, ChatKey, read_chat_key
 from postroom.protocols.status.reasons import CHAT_INVALID
 
+# An enum looks its members up by a function of Python's, before Python 3.12.
+_ONE_TO_ONE: Final = ChatKind.ONE_TO_ONE
+_CHANNELS: Final = ChatKind.PUBLIC_GROUP
+_GROUPS: Final = ChatKind.PRIVATE_GROUP
+
 LONGEST_CHANNEL: Final = 255
 """Letters of a channel's name."""
 _CHANNEL: Final = re.compile(f"[a-z0-9-]{{1,{LONGEST_CHANNEL}}}", re.ASCII)
@@ -55,13 +60,12 @@ def check_chat(kind: int, chat_id: str) -> None:
 
     Of a chat of two, the receiver does not use the ID. Raises TheirError(CHAT_INVALID), also for other kinds.
     """
-    match kind:
-        case ChatKind.ONE_TO_ONE:
-            return
-        case ChatKind.PUBLIC_GROUP:
-            if not is_channel(chat_id):
-                raise TheirError(CHAT_INVALID, "the name of a channel is lower-case letters, digits and hyphens")
-        case ChatKind.PRIVATE_GROUP:
-            creator_of(chat_id)
-        case _:
-            raise TheirError(CHAT_INVALID, f"there are no chats of kind {kind}")
+    if kind == _ONE_TO_ONE:
+        return
+    if kind == _CHANNELS:
+        if not is_channel(chat_id):
+            raise TheirError(CHAT_INVALID, "the name of a channel is lower-case letters, digits and hyphens")
+    elif kind == _GROUPS:
+        creator_of(chat_id)
+    else:
+        raise TheirError(CHAT_INVALID, f"there are no chats of kind {kind}")

@@ -1,11 +1,13 @@
 """Payloads as protobuf, read strictly as their type (decision "Payloads")."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import fields as members_of
 from enum import IntEnum
 from functools import cached_property
 from typing import Any, Final
 
+from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
 from postroom.core.errors import TheirError
@@ -41,16 +43,29 @@ class Form:
     enums: Mapping[str, type[IntEnum]] = field(default_factory=dict)
 
     @cached_property
-    def last_number(self) -> int:
-        """The largest number of its fields; those of later versions have larger ones."""
-        known = self.message.DESCRIPTOR.fields_by_name
-        return max(known[name].number for name in self.fields)
+    def places(self) -> Mapping[FieldDescriptor, int]:
+        """Where each of its fields stands among the record's members. Fields of later versions are not among them."""
+        order = [member.name for member in members_of(self.record)]
+        known: Mapping[str, Any] = self.message.DESCRIPTOR.fields_by_name
+        return {known[name]: order.index(name) for name in self.fields}
 
     @cached_property
-    def empty(self) -> Mapping[str, Any]:
-        """The plain fields as they are where they are absent."""
+    def empty(self) -> Sequence[Any]:
+        """The record's members where no field is present; the last are the unknown fields."""
         known = self.message.DESCRIPTOR.fields_by_name
-        return {name: known[name].default_value for name in self.plain}
+        absent = {name: known[name].default_value for name in self.plain}
+        absent |= dict.fromkeys(self.repeated, ()) | dict.fromkeys(self.nested) | {"unknown": b""}
+        return [absent[member.name] for member in members_of(self.record)]
+
+    @cached_property
+    def lists(self) -> Sequence[int]:
+        """The places of repeated fields."""
+        return [place for known, place in self.places.items() if known.name in self.repeated]
+
+    @cached_property
+    def parts(self) -> Sequence[tuple[int, "Form"]]:
+        """The places of nested messages, and their forms."""
+        return [(place, self.nested[known.name]) for known, place in self.places.items() if known.name in self.nested]
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -150,12 +165,12 @@ FORMS: Final[Mapping[int, Form]] = {
         },
     ),
 }
-_TYPES: Final[Mapping[type[Any], int]] = {form.record: number for number, form in FORMS.items()}
+_TYPES: Final[Mapping[type[Any], PayloadType]] = {form.record: PayloadType(number) for number, form in FORMS.items()}
 
 
 def type_of_message(message: types.StatusMessage) -> PayloadType:
     """The type under which a message is wrapped."""
-    return PayloadType(_TYPES[type(message)])
+    return _TYPES[type(message)]
 
 
 def read_payload(type_: int, payload: bytes) -> types.StatusMessage | None:
@@ -201,22 +216,24 @@ def _read(form: Form, message: Message) -> Any:
     has_more = has_unknown(message)
     if has_more and not is_strict(message):
         raise TheirError(PAYLOAD_INVALID, f"a field of {form.record.__name__} has another wire type")
-    values = dict(form.empty)
+    values = [*form.empty]
     for known, value in message.ListFields():
-        if known.number > form.last_number:
+        place = form.places.get(known)
+        if place is None:
             has_more = True
         else:
-            values[known.name] = value
-    for name in form.repeated:
-        values[name] = tuple(values.get(name, ()))
-    for name, inner in form.nested.items():
-        if name in values:
-            values[name] = _read(inner, values[name])
+            values[place] = value
+    for place in form.lists:
+        values[place] = tuple(values[place])
+    for place, inner in form.parts:
+        if values[place] is not None:
+            values[place] = _read(inner, values[place])
     if has_more:
         for name in form.fields:
             message.ClearField(name)
-        values["unknown"] = message.SerializeToString()
-    return form.record(**values)
+        values[-1] = message.SerializeToString()
+    # By place: with names, it takes half as long again.
+    return form.record(*values)
 
 
 def _write(form: Form, value: Any) -> Message:
@@ -226,12 +243,17 @@ def _write(form: Form, value: Any) -> Message:
             given[name] = _write(inner, part)
     try:
         message = form.message(**given)
-        later = form.message.FromString(value.unknown)
+        if value.unknown:
+            _add_unknown(form, message, value.unknown)
     except (ValueError, TypeError, DecodeError) as error:
         # Numbers that do not fit into their fields, halves of surrogate pairs, and what is no field at all.
         raise TheirError(PAYLOAD_INVALID, f"{form.record.__name__} cannot be written: {error}") from None
+    return message
+
+
+def _add_unknown(form: Form, message: Message, unknown: bytes) -> None:
+    later = form.message.FromString(unknown)
     # Otherwise they would be read as other values than those that were checked.
-    if not is_strict(later) or any(known.name in form.fields for known, _ in later.ListFields()):
+    if not is_strict(later) or any(known in form.places for known, _ in later.ListFields()):
         raise TheirError(PAYLOAD_INVALID, f"among the unknown fields of {form.record.__name__} is a known one")
     message.MergeFrom(later)
-    return message

@@ -10,6 +10,7 @@ from postroom.protocols.status.keys import ChatKey, point_of
 MessageId = NewType("MessageId", str)
 """0x and 64 hex digits in lower case."""
 
+_MESSAGE_ID_LENGTH: Final = 66
 _MESSAGE_ID: Final = re.compile("0x[0-9a-f]{64}", re.ASCII)
 
 
@@ -23,7 +24,8 @@ def message_id(author: ChatKey | None, wrapper: bytes) -> MessageId:
 
 def is_message_id(text: str) -> bool:
     """Whether a text is written as an ID of a message."""
-    return _MESSAGE_ID.fullmatch(text) is not None
+    # The length first: where there may be one, most texts are keys and names of chats.
+    return len(text) == _MESSAGE_ID_LENGTH and _MESSAGE_ID.fullmatch(text) is not None
 
 
 def reaction_id(author: ChatKey, message: str, kind: int) -> str:

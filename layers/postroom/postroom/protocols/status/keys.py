@@ -17,11 +17,12 @@ ChatKey = NewType("ChatKey", str)
 """A public key of a user: 0x04 and 128 hex digits in lower case, of a point on secp256k1."""
 
 KEYS_READ: Final = 1024
-"""Keys that are known to be on the curve, or not: a few users write most messages."""
+"""Texts that are known to be keys, or not: a few users write most messages."""
 
 KEY_PATTERN: Final = "0x04[0-9a-f]{128}"
 """How a chat key is written; not every such text is a point of the curve."""
 _CHAT_KEY: Final = re.compile(KEY_PATTERN, re.ASCII)
+_KEY_LENGTH: Final = 132
 _COMPRESSED_BYTES: Final = 33
 # The varint e7 01 as a number: multicodec's secp256k1-pub.
 _MULTICODEC: Final = 0xE701
@@ -31,16 +32,19 @@ _MULTIBASE_DIGITS: Final = 48
 
 def read_chat_key(text: str) -> ChatKey | None:
     """The key of its one text; None: it is written in another way, or no point of the curve."""
-    return ChatKey(text) if _CHAT_KEY.fullmatch(text) and _is_on_curve(text) else None
+    # The length first, so that no long text is kept.
+    return _read_chat_key(text) if len(text) == _KEY_LENGTH else None
 
 
 @lru_cache(KEYS_READ)
-def _is_on_curve(key: str) -> bool:
+def _read_chat_key(text: str) -> ChatKey | None:
+    if not _CHAT_KEY.fullmatch(text):
+        return None
     try:
-        coincurve.PublicKey(bytes.fromhex(key[2:]))
+        coincurve.PublicKey(bytes.fromhex(text[2:]))
     except ValueError:
-        return False
-    return True
+        return None
+    return ChatKey(text)
 
 
 def chat_key_of(point: bytes) -> ChatKey:

@@ -73,8 +73,9 @@ def read_signed_event(group: str, signed: bytes, author: ChatKey | None = None) 
     if not data:
         raise TheirError(MEMBERSHIP_INVALID, f"an event has more than {SIGNATURE_BYTES} bytes, this one {len(signed)}")
     event = read_event(data)
-    if any(read_chat_key(member) is None for member in event.members):
-        raise TheirError(MEMBERSHIP_INVALID, "one of the event's members is no chat key")
+    for member in event.members:
+        if read_chat_key(member) is None:
+            raise TheirError(MEMBERSHIP_INVALID, "one of the event's members is no chat key")
     if len(event.members) > MAX_MEMBERS:
         raise TheirError(MEMBERSHIP_INVALID, f"a group has at most {MAX_MEMBERS} members")
     return SignedEvent(author or author_of(signature, group.encode() + data), event, data, signature)

@@ -39,12 +39,14 @@ from postroom.protocols.status.reasons import CHAT_INVALID, PAYLOAD_INVALID
 MAX_EVENTS: Final = 1000
 """Events in one update of a group."""
 
+# An enum looks its members up by a function of Python's, before Python 3.12.
+_TEXT_PLAIN: Final = ContentType.TEXT_PLAIN
 _NOT_SENT: Final = (
     ContentType.UNKNOWN_CONTENT_TYPE,
     ContentType.TRANSACTION_COMMAND,
     ContentType.SYSTEM_MESSAGE_CONTENT_PRIVATE_GROUP,
 )
-_WITH_TEXT: Final = (ContentType.TEXT_PLAIN, ContentType.STATUS, ContentType.EMOJI)
+_WITH_TEXT: Final = (_TEXT_PLAIN, ContentType.STATUS, ContentType.EMOJI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class ChatMessage:
             check_message_id("response_to", self.response_to)
         if (self.sticker is not None) + (self.image is not None) + (self.audio is not None) > 1:
             raise TheirError(PAYLOAD_INVALID, "a message has one of sticker, image and audio at most")
-        if self.content_type == ContentType.TEXT_PLAIN:
+        if self.content_type == _TEXT_PLAIN:
             check_text(self.text)
         else:
             self._check_content()

@@ -70,8 +70,10 @@ class ChatRef(NamedTuple):
         return {"kind": _KINDS[self.kind], "id": self.id}
 
 
+# An enum looks its members up by a function of Python's, before Python 3.12.
+_ONE_TO_ONE: Final = ChatKind.ONE_TO_ONE
 _KINDS: Final = {
-    ChatKind.ONE_TO_ONE: "one-to-one",
+    _ONE_TO_ONE: "one-to-one",
     ChatKind.PUBLIC_GROUP: "public",
     ChatKind.PRIVATE_GROUP: "group",
 }
@@ -210,8 +212,8 @@ def chat_of(message: StatusMessage, author: ChatKey, own: ChatKey | None) -> Cha
     match message:
         case ChatMessage() | EmojiReaction() | PinMessage() | EditMessage() | DeleteMessage():
             check_chat(message.message_type, message.chat_id)
-            if message.message_type == ChatKind.ONE_TO_ONE:
-                return ChatRef(ChatKind.ONE_TO_ONE, _other_of_two(message.chat_id, author, own))
+            if message.message_type == _ONE_TO_ONE:
+                return ChatRef(_ONE_TO_ONE, _other_of_two(message.chat_id, author, own))
             return ChatRef(ChatKind(message.message_type), message.chat_id)
         case MembershipUpdateMessage() | GroupChatInvitation():
             return ChatRef(ChatKind.PRIVATE_GROUP, message.chat_id)

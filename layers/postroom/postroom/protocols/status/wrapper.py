@@ -5,8 +5,7 @@ one that clients of Status send, ApplicationMetadataMessage, says it. The signat
 a wrapper on can change its type, and add fields to it.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -22,8 +21,7 @@ MAX_WRAPPER_BYTES: Final = 1_100_000
 """The longest wrapper. Sounds of 1 MiB are the largest payloads."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapper:
+class Wrapper(NamedTuple):
     """A wrapper as received. `type`: the number in it; 0: it is untyped, or says none.
 
     `data`: its bytes, from which IDs are made. `signature`: b"" where there is none.
