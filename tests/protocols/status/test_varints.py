@@ -1,7 +1,7 @@
 """A number has 64 bits at most, wherever it is; texts and pictures that look like a longer one are none."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from postroom.core.errors import TheirError
@@ -9,7 +9,12 @@ from postroom.protocols.status.author import AuthorKey
 from postroom.protocols.status.codec import read_payload
 from postroom.protocols.status.enums import PayloadType
 from postroom.protocols.status.membership import read_signed_event
-from postroom.protocols.status.proto.payloads_pb2 import ChatMessage, ImageMessage
+from postroom.protocols.status.proto.payloads_pb2 import (
+    ApplicationMetadataMessage,
+    ChatMessage,
+    ImageMessage,
+    StatusProtocolMessage,
+)
 from postroom.protocols.status.reasons import PAYLOAD_INVALID, WRAPPER_INVALID
 from postroom.protocols.status.varints import fits_64_bits
 from postroom.protocols.status.wrapper import read_wrapper, write_wrapper
@@ -77,3 +82,30 @@ def test_a_payload_an_event_and_a_wrapper_with_one_are_refused() -> None:
     assert [refused.value.reason for refused in (payload, event, wrapper)] == [
         PAYLOAD_INVALID, PAYLOAD_INVALID, WRAPPER_INVALID,
     ]  # fmt: skip
+
+
+PARTS = st.sampled_from(
+    [
+        within(2, b"a"), within(2, LIKE_ONE), within(1, b""), within(1, b"s" * 65), b"\x92\xfa\x01\x01a",
+        b"\x8a\xfa\x01\x41" + b"s" * 65, b"\x18\x01", b"\x20\x01",
+        *(number + each for number in (b"\x18", b"\x20", b"\xb8\x3e") for each in (LONGEST, TOO_LONG)),
+    ]
+)  # fmt: skip
+"""Payloads, signatures, types and unknown numbers of both wrappers."""
+
+
+@given(st.lists(PARTS, max_size=6).map(b"".join))
+@example(within(2, b"a") + b"\x18" + TOO_LONG)
+@example(within(2, b"") + within(2, b"a") + b"\x18" + TOO_LONG)
+def test_a_wrapper_is_read_unless_a_number_in_it_has_more_bits(data: bytes) -> None:
+    typed = ApplicationMetadataMessage.FromString(data)
+    wrapper = typed if typed.payload else StatusProtocolMessage.FromString(data)
+    if not wrapper.payload:
+        return
+    try:
+        read = read_wrapper(data)
+    except TheirError:
+        assert not fits_64_bits(data, wrapper)
+    else:
+        assert fits_64_bits(data, wrapper)
+        assert read.payload == wrapper.payload

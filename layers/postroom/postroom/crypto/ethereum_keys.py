@@ -12,7 +12,7 @@ from postroom.crypto.spki import SECP256K1_SPKI
 SIGNATURE_BYTES: Final = 65
 """r ‖ s ‖ recovery id."""
 _SCALAR_BYTES: Final = 32
-_HIGHEST_S: Final = GROUP_ORDER_INT // 2
+_HIGHEST_S: Final = (GROUP_ORDER_INT // 2).to_bytes(_SCALAR_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def signer_of(signature: bytes, text: bytes) -> Address | None:
 
 def has_higher_s(signature: bytes) -> bool:
     """Whether a signature of 65 bytes has the higher s, and is refused for that alone."""
-    return int.from_bytes(signature[_SCALAR_BYTES:64]) > _HIGHEST_S
+    return signature[_SCALAR_BYTES:64] > _HIGHEST_S
 
 
 def address_of_key(key: coincurve.PublicKey) -> Address:

@@ -1,7 +1,7 @@
 """What single messages of an archive say of chats, whatever else the archive holds."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from postroom.client.chat.channels import ChannelRecord, find_channel
@@ -121,5 +121,5 @@ def verify_carried(
     verified = verify(carried.wrapper, own=own, named=carried.type, carrier=carrier, recovered=recovered)
     # Whoever passes a message on must not give it a mark.
     if verified.message is not None and carrier == verified.author and differs(text, verified.message):
-        verified = replace(verified, marks=(*verified.marks, TEXT_DIFFERS))
+        verified = verified._replace(marks=(*verified.marks, TEXT_DIFFERS))
     return verified

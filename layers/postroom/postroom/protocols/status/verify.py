@@ -3,7 +3,6 @@
 What depends on other messages is left to the log: the time at which the first copy came, and who was in a group.
 """
 
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from postroom.core.errors import TheirError
@@ -79,8 +78,7 @@ _KINDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedPayload:
+class VerifiedPayload(NamedTuple):
     """A payload whose author is known. `message` None: its type is unknown here. `chat` None: it is in no chat.
 
     `events`: those of a group's update that can count; whether one does depends on the others.
@@ -101,8 +99,7 @@ class VerifiedPayload:
         return UNSIGNED not in self.marks
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveredKeys:
+class RecoveredKeys(NamedTuple):
     """What takes longest to find out about a wrapper: whoever has read one before can keep it.
 
     `signer` None: it is not signed. `id`: that of the wrapper. `event_authors`: of each event of a group's update, in

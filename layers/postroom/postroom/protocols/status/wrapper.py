@@ -20,6 +20,10 @@ from postroom.protocols.status.wire_types import is_strict
 MAX_WRAPPER_BYTES: Final = 1_100_000
 """The longest wrapper. Sounds of 1 MiB are the largest payloads."""
 
+_LEAST_BESIDE_LONG: Final = 13
+"""Bytes beside payload and signature in a wrapper with a number of more than 64 bits: the payload's tag and length, the
+number's tag, and its ten bytes. Others have fewer, and it need not be searched."""
+
 
 class Wrapper(NamedTuple):
     """A wrapper as received. `type`: the number in it; 0: it is untyped, or says none.
@@ -49,7 +53,8 @@ def read_wrapper(data: bytes) -> Wrapper:
     message = typed if untyped is None else untyped
     if not is_strict(message):
         raise TheirError(WRAPPER_INVALID, "a field of the wrapper has another wire type")
-    if not fits_64_bits(data, message):
+    beside = len(data) - len(message.payload) - len(message.signature)
+    if beside >= _LEAST_BESIDE_LONG and not fits_64_bits(data, message):
         raise TheirError(WRAPPER_INVALID, "a field of the wrapper has more than 64 bits")
     if untyped is None:
         return Wrapper(data, True, typed.type, typed.signature, payload)
