@@ -7,7 +7,7 @@ from benchmarks.harness import Effort
 from tests.peers.answering import AnsweringProcess
 
 _WARM_TURNS: Final = 100
-"""Before a program is measured, so that Node has compiled the code."""
+"""Before a program is measured, so that Node has compiled the code, and Go's heap has grown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class CallTimer:
         return seconds
 
     def warmed(self, effort: Effort, runs: int = 10) -> "CallTimer":
-        """This timer, after enough turns of so many runs for Node to compile the code."""
+        """This timer, after enough turns of so many runs for Node to compile the code, or for Go's heap to grow."""
         seconds = 0.0
         while seconds < _WARM_TURNS * effort.turn_seconds:
             seconds += self.timeit(runs)

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from benchmarks import __main__ as program
 from benchmarks import bench_peers
+from benchmarks.bench_status import OF_GO
+from benchmarks.bench_status import ROWS as STATUS_ROWS
 from benchmarks.harness import TINY
 from benchmarks.peer_process import PeerEndedError, PeerTimer
 from benchmarks.samples import KINDS, SIZE
@@ -19,9 +21,9 @@ from tests.peers import made
 from tests.peers.made import Recipe
 
 
-def printed_rows(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+def printed_rows(capsys: pytest.CaptureFixture[str], benchmark: str = "peers") -> dict[str, str]:
     """What is printed in each row, by its first cell."""
-    program.main(["peers"], TINY)
+    program.main([benchmark], TINY)
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
     return {first.strip(): rest for first, rest in (line[2:].split("|", 1) for line in lines)}
 
@@ -57,6 +59,16 @@ def test_peers_says_what_each_unavailable_program_needs(
     for peer in bench_peers.PROGRAMS:
         assert "not found" in printed[peer.name]
     assert RATIO.search(printed["signedjson (Python)"])
+
+
+def test_status_says_what_go_needs_in_the_rows_that_go_opens(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "which", without("go", "gcc"))
+    printed = printed_rows(capsys, "status")
+    for row in STATUS_ROWS:
+        assert ("go and gcc not found" in printed[row]) is (row in OF_GO)
+        assert RATIO.search(printed[row])
 
 
 def test_signed_json_is_as_long_as_the_envelope_that_it_stands_beside() -> None:
