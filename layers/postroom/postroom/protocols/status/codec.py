@@ -216,9 +216,9 @@ def _read(form: Form, message: Message) -> Any:
     has_more = has_unknown(message)
     if has_more and not is_strict(message):
         raise TheirError(PAYLOAD_INVALID, f"a field of {form.record.__name__} has another wire type")
-    values = [*form.empty]
+    values, place_of = [*form.empty], form.places.get
     for known, value in message.ListFields():
-        place = form.places.get(known)
+        place = place_of(known)
         if place is None:
             has_more = True
         else:

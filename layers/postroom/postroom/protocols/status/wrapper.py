@@ -44,23 +44,25 @@ def read_wrapper(data: bytes) -> Wrapper:
     What has a payload as field 2 is a typed one. Unknown fields are ignored.
     """
     _check_size(data)
+    # Each look at a field of bytes copies them.
     try:
-        typed = ApplicationMetadataMessage.FromString(data)
+        typed, untyped = ApplicationMetadataMessage.FromString(data), None
         payload = typed.payload
-        untyped = None if payload else StatusProtocolMessage.FromString(data)
+        if not payload:
+            untyped = StatusProtocolMessage.FromString(data)
+            payload = untyped.payload
     except DecodeError:
         raise TheirError(WRAPPER_INVALID, "the bytes are not protobuf") from None
     message = typed if untyped is None else untyped
     if not is_strict(message):
         raise TheirError(WRAPPER_INVALID, "a field of the wrapper has another wire type")
-    beside = len(data) - len(message.payload) - len(message.signature)
+    signature = message.signature
+    beside = len(data) - len(payload) - len(signature)
     if beside >= _LEAST_BESIDE_LONG and not fits_64_bits(data, message):
         raise TheirError(WRAPPER_INVALID, "a field of the wrapper has more than 64 bits")
-    if untyped is None:
-        return Wrapper(data, True, typed.type, typed.signature, payload)
-    if not untyped.payload:
+    if not payload:
         raise TheirError(WRAPPER_INVALID, "the wrapper has no payload")
-    return Wrapper(data, False, 0, untyped.signature, untyped.payload)
+    return Wrapper(data, untyped is None, typed.type if untyped is None else 0, signature, payload)
 
 
 def type_of(wrapper: Wrapper, named: int | None = None) -> int:
