@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 from moto import mock_aws
 from tests.aws import Clients, deploy
 from tests.aws import clients as clients
+from tests.client.chat import bad_bodies
+from tests.client.chat.bad_bodies import BodyRow
+from tests.client.chat.domain_network import BANK, SHOP, DomainNetwork
 from tests.contents import with_contents
 from tests.fakes.web import PATIENCE, fake_web
 from tests.functions import bad_dcp_rows, bad_dm3, bad_dm3_rows, bad_documents, bad_ens, bad_ens_rows, bad_names
@@ -34,6 +37,8 @@ from tests.protocols.status.media.bad_media import MediaRow
 from tests.protocols.status.media.held import held as cleaned_or_refused
 from tests.tiers import examples
 
+from postroom.client.archive import MemoryHome
+from postroom.client.chat.nlweb_carrier import SUBJECT
 from postroom.core.canonical import NotCanonicalError
 from postroom.core.errors import TheirError
 from postroom.core.reason import Audience, Kind, Reason
@@ -71,6 +76,8 @@ MEDIA_ROWS = list(bad_media.rows())
 CUT_BYTES = 4000
 """Pictures and sounds with fewer are cut at every byte."""
 CHAT_ROWS = list(bad_chats.rows())
+DOMAINS = DomainNetwork()
+BODY_ROWS = list(bad_bodies.rows(DOMAINS))
 LOOK_UP_FAILED = -32002
 HOST = f"nlweb.{bad.RECEIVER}"
 READS = {"dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query", "s3:GetObject", "secretsmanager:GetSecretValue"}
@@ -100,7 +107,8 @@ def document() -> str:
         "DCP has none for it. Other messages are refused with a problem document.",
         "",
         "What is in a chat is a message of Status in its wrapper, whatever carries it: whoever has the chat reads it,",
-        "not the inbox. The reason is the one that `postroom chat explain` and `postroom chat fold` give.",
+        "not the inbox. The reason is the one that `postroom chat explain` and `postroom chat fold` give. An NLWeb",
+        "message with such a Body is stored in the archive, and no chat shows anything of it.",
         "",
         "`tests/test_bad_input_tls.py` does the same byte by byte at the TLS server of the local stack: a",
         "Content-Length that is shorter or longer than the body, or not a number; chunks that end early; compressed",
@@ -125,6 +133,8 @@ def document() -> str:
             lines += ["", f"## {section}", "", "| What comes | Reason | Then |", "|---|---|---|"]
         reason = f"`{chat_row.reason}`" if chat_row.reason else ""
         lines.append(f"| {chat_row.what} | {reason} | {chat_row.then} |")
+    lines += ["", "## Bodies of NLWeb messages with chats", "", "| Body of Payload@Status | Reason |", "|---|---|"]
+    lines += [f"| {each.what} | `{each.reason}` |" for each in BODY_ROWS]
     lines += ["", "## Pictures and sounds of chats", "", "| Picture or sound | Reason | Then |", "|---|---|---|"]
     lines += [f"| {each.what} | {f'`{each.reason}`' if each.reason else ''} | {each.then} |" for each in MEDIA_ROWS]
     return with_contents("\n".join(lines) + "\n")
@@ -507,6 +517,18 @@ def check_shown(message: Any, effect: Effect) -> None:
 def test_every_reason_of_chats_has_a_row() -> None:
     declared = {reason for reason in vars(status_reasons).values() if isinstance(reason, Reason)}
     assert {row.reason for row in CHAT_ROWS if row.reason} == {*declared, TOO_LARGE}
+
+
+@pytest.mark.parametrize("row", BODY_ROWS, ids=lambda row: row.what)
+def test_bad_input_of_nlweb_messages_with_chats(row: BodyRow) -> None:
+    DOMAINS.domain(SHOP).office.deliver(BANK, SUBJECT, row.body)
+    device = DOMAINS[BANK].device(MemoryHome())
+    device.pull()
+    device.chats.refresh()
+    assert DOMAINS[BANK].service.waiting == []
+    assert [each.error.reason for each in device.chats.memory.discarded] == [row.reason]
+    assert (device.chats.chats(), len(device.chats.memory.log)) == ([], 0)
+    assert len(device.archive.open(SHOP)) == 1
 
 
 @pytest.mark.parametrize("row", MEDIA_ROWS, ids=lambda row: row.what)

@@ -7,6 +7,7 @@ from tests.client.chat.network import ALICE, BOB, ChatNetwork, Device
 
 from postroom.client.archive import Archive
 from postroom.client.archive.verify import verify
+from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.unsent import (
     UnsentMessage,
     read_unsent,
@@ -14,10 +15,12 @@ from postroom.client.chat.unsent import (
     replace_unsent,
     store_unsent,
 )
+from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.sign import sign_message
 from postroom.protocols.dm3.stored import UNSENT
+from postroom.protocols.status.enums import PayloadType
 
 
 @pytest.fixture
@@ -132,3 +135,33 @@ def test_an_unsent_message_in_a_conversation_is_a_flaw(
     archive.merge(BOB, archive.open(UNSENT))
     [flaw] = verify(archive, network.known_keys()).flaws
     assert flaw.what == f"was set aside, and is in the conversation with {BOB}"
+
+
+# --- to NLWeb domains ---------------------------------------------------------------------------------------------
+def test_a_message_to_a_domain_stands_beside_the_others_in_each_state(archive: Archive, signed: UnsentMessage) -> None:
+    for carried in (CarriedWrapper(b"\x01", None), CarriedWrapper(b"\x02", PayloadType.CHAT_MESSAGE_IDENTITY)):
+        store_unsent(archive, [signed, pending := UnsentToDomain("shop.example", carried, signed.timestamp_ms + 1)])
+        assert read_unsent(archive) == [signed, pending]
+        refused = replace(pending, refused="TooLarge")
+        store_unsent(archive, [refused])
+        assert read_unsent(archive) == [signed, replace(refused, earlier=(pending.id,))]
+        assert replace_unsent(archive, pending, refused) == refused
+        remove_unsent(archive, refused)
+        assert read_unsent(archive) == [signed]
+
+
+def test_a_message_is_one_for_each_domain_and_wrapper() -> None:
+    one, two = CarriedWrapper(b"\x01", None), CarriedWrapper(b"\x02", None)
+    origins = {
+        UnsentToDomain(domain, each, at).origin for domain in ("a.com", "b.com") for each in (one, two) for at in (1, 2)
+    }
+    assert len(origins) == 4
+
+
+def test_what_another_device_has_delivered_meanwhile_is_not_stored_again(archive: Archive) -> None:
+    pending = UnsentToDomain("shop.example", CarriedWrapper(b"\x01", None), 1)
+    store_unsent(archive, [pending])
+    refused = replace(pending, refused="TooLarge")
+    store_unsent(archive, [refused])
+    remove_unsent(archive, refused)
+    assert replace_unsent(archive, pending, refused) is None

@@ -45,9 +45,10 @@ def _opened(entry: "StoredEnvelope") -> tuple[list[str], str]:
 
 
 def _received(entry: "Received") -> tuple[list[str], str]:
-    from postroom.client.archive.receiving import read_nlweb
+    from postroom.client.archive.nlweb_messages import read_content
 
     if entry.set_aside:
         return [entry.author, f"set aside: {entry.set_aside}", entry.id], ""
-    envelope = read_nlweb(entry.envelope)
-    return [envelope.sender, envelope.subject], shortened(json.dumps(envelope.body, ensure_ascii=False))
+    content = read_content(entry)
+    head = [content.sender, *([f"to {content.receiver}"] if content.is_sent else []), content.subject]
+    return head, shortened(json.dumps(content.body, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""`postroom chat`: chats with Status's payloads, over dm3."""
+"""`postroom chat`: chats with Status's payloads, over dm3 and NLWeb."""
 
 import typer
 from typer.core import TyperGroup
@@ -14,6 +14,7 @@ from postroom.cli.chat.pull import pull
 from postroom.cli.chat.save import save
 from postroom.cli.chat.send import clear, delete, edit, join, part, pin, react, send
 from postroom.cli.chat.terminal import terminal
+from postroom.cli.chat.trust import trust
 from postroom.cli.chat.watch import watch
 from postroom.cli.chat.wrap import wrap
 from postroom.cli.options import CommandTyper
@@ -29,7 +30,7 @@ class ChatCommands(TyperGroup):
 
 
 app = CommandTyper(
-    help="Chat with dm3 names, in channels and groups.\n\nWithout a command, open the terminal client.",
+    help="Chat with names and domains, in channels and groups.\n\nWithout a command, open the terminal client.",
     cls=ChatCommands,
 )
 app.command()(terminal)
@@ -47,6 +48,7 @@ app.command()(clear)
 app.command()(join)
 app.command()(part)
 app.command()(who)
+app.command()(trust)
 app.command()(discarded)
 app.command()(index)
 app.add_typer(group.app, name="group")

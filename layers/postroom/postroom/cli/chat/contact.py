@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from postroom.cli.chat.options import ChatOptions
+from postroom.cli.chat.options import ChatOptions, SendingOptions
 from postroom.cli.chat.sent import print_sent
 from postroom.cli.inputs import AsJson
 from postroom.cli.options import CommandTyper
@@ -16,7 +16,7 @@ app = CommandTyper(help="Keep contacts, who get your name and picture.", no_args
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A dm3 name.")],
-    options: ChatOptions,
+    options: SendingOptions,
     as_json: AsJson = False,
 ) -> None:
     """Make somebody a contact, and send your name and picture.
@@ -30,7 +30,7 @@ def add(
 @app.command()
 def remove(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The contact's dm3 name, or chat key.")],
-    options: ChatOptions,
+    options: SendingOptions,
     as_json: AsJson = False,
 ) -> None:
     """Remove a contact, who is not sent your name and picture any more."""

@@ -1,5 +1,6 @@
 """`postroom chat list|show|who|discarded`: the chats, one of them, the people in them, and what is not shown."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -7,7 +8,7 @@ import typer
 from postroom.cli.chat.options import ChatOptions
 from postroom.cli.chat.send import To
 from postroom.cli.inputs import AsJson
-from postroom.cli.output import print_json, print_table
+from postroom.cli.output import print_either, print_json, print_table
 from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
@@ -59,23 +60,45 @@ def show(
         print_line(line)
 
 
-def who(options: ChatOptions, as_json: AsJson = False) -> None:
-    """List the people of all chats: their names, pseudonyms and keys."""
+def who(
+    options: ChatOptions,
+    own: Annotated[bool, typer.Option("--own", help="Print your own chat key instead.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the people of all chats: their names, pseudonyms and keys.
+
+    Of an NLWeb domain, the key that counts is `trusted` or `pinned`; any `other` has written from there, too.
+    """
+    from postroom.client.chat.domain_keys import standing_of
     from postroom.protocols.status.view_json import people_as_json
 
     with options.open() as chats:
-        view = chats.view()
+        if own:
+            print_either(as_json, {"key": chats.own, "name": chats.name}, chats.own)
+            return
+        view, domains = chats.view(), chats.memory.domains
         found = [(chat, view.messages(chat.ref)) for chat in view.chats()]
-        people: Any = people_as_json(view, found, proven=chats.memory.name_proven)
+        others = [key for domain in domains.values() for key in domain.all_keys]
+        people: Any = people_as_json(view, found, others, proven=chats.memory.name_proven)
         said = {key: chats.memory.names_of(key) for key in people}
+    standing = {key: standing_of(domains, key) for key in people}
     if as_json:
-        print_json({key: {**person, "names": list(said[key])} for key, person in people.items()})
+        print_json({
+            key: {**person, "names": list(said[key]), "domains": dict(standing[key])} for key, person in people.items()
+        })  # fmt: skip
         return
     rows = [
-        (person["name"] or "-", person["pseudonym"], person["ens_name"] or person["display_name"] or "-", key)
+        (
+            person["name"] or "-", person["pseudonym"], person["ens_name"] or person["display_name"] or "-",
+            *([_standing(standing[key])] if domains else []), key,
+        )
         for key, person in people.items()
-    ]
-    print_table(("name", "pseudonym", "says", "key"), rows)
+    ]  # fmt: skip
+    print_table(("name", "pseudonym", "says", *(["domain's key"] if domains else []), "key"), rows)
+
+
+def _standing(domains: Mapping[str, str]) -> str:
+    return ", ".join(f"{domain}: {standing}" for domain, standing in domains.items()) or "-"
 
 
 def discarded(options: ChatOptions, as_json: AsJson = False) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from postroom.cli.chat.device_id import find_device_id, keep_device_id
-from postroom.cli.chat.options import ChatOptions
+from postroom.cli.chat.options import ChatOptions, SendingOptions
 from postroom.cli.chat.sent import print_sent
 from postroom.cli.inputs import AsJson
 from postroom.cli.options import CommandTyper
@@ -17,7 +17,7 @@ app = CommandTyper(help="Name this device, and list all of yours.", no_args_is_h
 @app.command("name")
 def name_device(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the device is called, such as laptop.")],
-    options: ChatOptions,
+    options: SendingOptions,
     as_json: AsJson = False,
 ) -> None:
     """Give this device a name, which your other devices list.

@@ -2,8 +2,9 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,7 +17,7 @@ from postroom.cli.dm3.names import NameOptions
 from postroom.cli.exits import NotFoundFault, UnavailableFault, UsageFault
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.options import OptionGroup
-from postroom.cli.owner import OwnersKeyOptions
+from postroom.cli.owner import OptionalAt, OwnersKeyOptions
 
 if TYPE_CHECKING:
     from postroom.client import Mailbox
@@ -78,6 +79,21 @@ class ChatOptions(OptionGroup):
         """The mailbox of the chats' owner at a post office."""
         owner = OwnersKeyOptions(key=self.key, ca_file=self.connections.ca_file, local=self.connections.local)
         return owner.open_at(at, chats.name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SendingOptions(ChatOptions):
+    """The same, and the post office that sends to NLWeb domains."""
+
+    at: OptionalAt = None
+
+    @contextmanager
+    def open(self) -> Iterator["Chats"]:
+        """The same. The post office is asked only if something is sent to a domain."""
+        with super().open() as chats, ExitStack() as opened:
+            if at := self.at:
+                chats.send_through(cache(lambda: opened.enter_context(self.mailbox(at, chats))))
+            yield chats
 
 
 def chat_index(archive: "Archive") -> "ChatIndex":

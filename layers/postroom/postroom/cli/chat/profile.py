@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.chat.inputs import read_profile_picture
-from postroom.cli.chat.options import ChatOptions
+from postroom.cli.chat.options import SendingOptions
 from postroom.cli.chat.sent import print_sent
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def profile(
-    options: ChatOptions,
+    options: SendingOptions,
     display_name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What you are called; empty: nothing but your dm3 name.")
     ] = None,

@@ -21,6 +21,7 @@ def pull(at: At, options: ChatOptions, as_json: AsJson = False) -> None:
     from postroom.client.sending import SendOutcome
 
     with archive_errors(), options.open() as chats, options.mailbox(at, chats) as mailbox:
+        chats.send_through(lambda: mailbox)
         pulled = chats.pull(mailbox)
         deliveries = [*chats.deliver_due()]
     if as_json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.chat.inputs import read_picture, read_sound, sticker_named
-from postroom.cli.chat.options import ChatOptions
+from postroom.cli.chat.options import SendingOptions
 from postroom.cli.chat.sent import print_sent
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
@@ -15,7 +15,7 @@ from postroom.cli.options import repeatable
 if TYPE_CHECKING:
     from postroom.client.chat import Chats, SentChatMessage
 
-To = Annotated[str, typer.Argument(metavar="TO", help="A dm3 name, '#channel', or a group by its name or ID.")]
+To = Annotated[str, typer.Argument(metavar="TO", help="A dm3 name, nlweb:DOMAIN, '#channel', or a group.")]
 MessageArgument = Annotated[
     str, typer.Argument(metavar="ID", help="The message's ID, or its beginning, as `chat show` prints it.")
 ]
@@ -23,7 +23,7 @@ MessageArgument = Annotated[
 
 def send(
     to: To,
-    options: ChatOptions,
+    options: SendingOptions,
     text: Annotated[str | None, typer.Argument(metavar="TEXT|-", help="The text; - is standard input.")] = None,
     picture: Annotated[
         str | None, typer.Option(metavar="FILE|-", help="A JPEG, PNG, WebP or GIF; a text may stand beside it.")
@@ -39,8 +39,8 @@ def send(
 
     A picture leaves upright, in sRGB, within 2000 x 2000 pixels and 350,000 bytes, and without metadata such as the
     place where it was taken: `pip install 'postroom[chat]'` installs what that needs. A sound leaves without metadata.
-    Exit code 0: everybody has it; 1: it cannot be sent, or somebody's delivery service refused it; 3: `chat pull`
-    sends it again.
+    To an NLWeb domain it goes through your post office (--at), unencrypted. Exit code 0: everybody has it; 1: it
+    cannot be sent, or somebody's delivery service refused it; 3: `chat pull` sends it again.
     """
     written = read_input("-").decode("utf-8", "replace").removesuffix("\n") if text == "-" else text
     send_it = _sending(to, written, picture, sound, sticker, reply_to)
@@ -70,7 +70,7 @@ def _sending(
 def react(
     to: To,
     message: MessageArgument,
-    options: ChatOptions,
+    options: SendingOptions,
     kind: Annotated[
         str, typer.Option(metavar="KIND", help="LOVE, THUMBS_UP, THUMBS_DOWN, LAUGH, SAD or ANGRY.")
     ] = "LOVE",
@@ -91,7 +91,7 @@ def react(
 def edit(
     to: To,
     message: MessageArgument,
-    options: ChatOptions,
+    options: SendingOptions,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The new text.")],
     as_json: AsJson = False,
 ) -> None:
@@ -103,7 +103,7 @@ def edit(
 def delete(
     to: To,
     message: MessageArgument,
-    options: ChatOptions,
+    options: SendingOptions,
     for_me: Annotated[bool, typer.Option("--for-me", help="Hide it on your devices only.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -116,7 +116,7 @@ def delete(
 def pin(
     to: To,
     message: MessageArgument,
-    options: ChatOptions,
+    options: SendingOptions,
     unpin: Annotated[bool, typer.Option("--unpin", help="Unpin it.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -125,7 +125,7 @@ def pin(
         raise typer.Exit(print_sent(chats.pin(to, message, pinned=not unpin), as_json=as_json))
 
 
-def clear(to: To, options: ChatOptions, as_json: AsJson = False) -> None:
+def clear(to: To, options: SendingOptions, as_json: AsJson = False) -> None:
     """Hide the messages of a chat so far, on all of your devices."""
     with options.open() as chats:
         raise typer.Exit(print_sent(chats.clear(to), as_json=as_json))
@@ -133,8 +133,10 @@ def clear(to: To, options: ChatOptions, as_json: AsJson = False) -> None:
 
 def join(
     channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel, with or without #.")],
-    options: ChatOptions,
-    to: Annotated[list[str] | None, repeatable("A name that your messages in it go to", metavar="NAME")] = None,
+    options: SendingOptions,
+    to: Annotated[
+        list[str] | None, repeatable("A name, or nlweb:DOMAIN, that your messages in it go to", metavar="NAME")
+    ] = None,
     relay: Annotated[bool, typer.Option("--relay", help="Pass signed messages of others on to them, too.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -146,7 +148,7 @@ def join(
 
 def part(
     channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel, with or without #.")],
-    options: ChatOptions,
+    options: SendingOptions,
     as_json: AsJson = False,
 ) -> None:
     """Leave a channel."""

@@ -22,4 +22,5 @@ def terminal(at: At, options: ChatOptions) -> None:
     from postroom.cli.chat.terminal_client.client import run_client
 
     with archive_errors(), options.open() as chats, options.mailbox(at, chats) as mailbox:
+        chats.send_through(lambda: mailbox)
         run_client(chats, mailbox)

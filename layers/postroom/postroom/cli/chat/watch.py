@@ -28,6 +28,7 @@ def watch(
     With --json, a line for each: {"change": "added|changed|removed", "chat", "message", "people"}.
     """
     with archive_errors(), options.open() as chats, options.mailbox(at, chats) as mailbox:
+        chats.send_through(lambda: mailbox)
         for change in chats.watch(mailbox, True if seconds is None else seconds):
             _print(chats, change, as_json=as_json)
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.filing import ArchiveFiling, Steps, again, run
+from postroom.client.archive.nlweb_messages import is_sent, read_content
 from postroom.client.archive.receiving import read_nlweb
 from postroom.core.errors import TheirError
 from postroom.crypto.rsa_ed25519 import PublicKey
@@ -167,6 +168,10 @@ def _look_at_received(entry: Received, partner: str, keys: KnownSigningKeys) -> 
     flaws = [] if entry.author == partner else [f"is not a message of the conversation with {partner}"]
     key = None
     try:
+        if is_sent(entry):
+            # The post office has signed it, not the owner.
+            read_content(entry)
+            return False, flaws
         envelope = read_nlweb(entry.envelope)
         key = keys.domain(envelope.key_name) if envelope.key_name else None
         # With another key than the one it was verified with, nothing can be said: the domain has changed its key.

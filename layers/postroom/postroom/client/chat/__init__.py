@@ -1,10 +1,10 @@
-"""Chats of Status's users over dm3, kept in the owner's archive."""
+"""Chats of Status's users over dm3 and NLWeb, kept in the owner's archive."""
 
 from postroom.client.chat.aio import AsyncChats
 from postroom.client.chat.changes import ChangeKind, ChatChange
 from postroom.client.chat.chats import Chats, ChatTarget, SentChatMessage
-from postroom.client.chat.delivery import SentTo
-from postroom.client.chat.errors import ChatError, NoChatKeyError, NoSuchChatError
+from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
+from postroom.client.chat.sent_to import SentTo
 
 __all__ = [
     "AsyncChats",
@@ -14,6 +14,7 @@ __all__ = [
     "ChatTarget",
     "Chats",
     "NoChatKeyError",
+    "NoOutboxError",
     "NoSuchChatError",
     "SentChatMessage",
     "SentTo",

@@ -6,8 +6,9 @@ from functools import partial
 
 from postroom.client.archive.pull import MailSource, Pulled
 from postroom.client.chat.chats import ChatTarget, SentChatMessage
-from postroom.client.chat.delivery import SentTo
+from postroom.client.chat.domain_delivery import ChatOutbox
 from postroom.client.chat.in_thread import ChatsInThread
+from postroom.client.chat.sent_to import SentTo
 from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
 from postroom.protocols.status.enums import ReactionKind
 from postroom.protocols.status.keys import ChatKey
@@ -38,6 +39,10 @@ class AsyncChats(ChatsInThread):
         """Read the archive again, the next time that something is asked of it."""
         await self._in_thread(self._chats.refresh)
 
+    async def send_through(self, outbox: Callable[[], ChatOutbox]) -> None:
+        """Send messages to NLWeb domains from now on. `outbox`: opens that of the mailbox of the owner, a domain."""
+        await self._in_thread(partial(self._chats.send_through, outbox))
+
     async def view(self) -> ChatView:
         """What is shown."""
         return await self._in_thread(self._chats.view)
@@ -52,7 +57,9 @@ class AsyncChats(ChatsInThread):
 
     async def find(self, to: str) -> ChatTarget:
         """The chat that a user names: a dm3 name, `#channel`, a group by its ID, or by a name without dots that one
-        group has.
+        group has, or an NLWeb domain as `nlweb:shop.example`.
+
+        The prefix may be left out if there is no such dm3 name, and the domain's key is known.
 
         Raises NoSuchChatError, NoChatKeyError, ChatError; TheirError and NotNowError as profiles are looked up.
         """
@@ -133,7 +140,10 @@ class AsyncChats(ChatsInThread):
         return await self._in_thread(partial(self._chats.leave_group, to))
 
     async def join(self, channel: str, receivers: Sequence[str], *, relays: bool = False) -> SentChatMessage:
-        """Join a channel, or change whom messages in it go to. Raises ChatError, TheirError(NAME_INVALID)."""
+        """Join a channel, or change whom messages in it go to: names, and domains as `nlweb:shop.example`.
+
+        Raises ChatError, TheirError(NAME_INVALID or WRONG_SHAPE).
+        """
         return await self._in_thread(partial(self._chats.join, channel, receivers, relays=relays))
 
     async def part(self, channel: str) -> SentChatMessage:
@@ -147,6 +157,13 @@ class AsyncChats(ChatsInThread):
     async def hide(self, to: str, message: str) -> SentChatMessage:
         """Hide a message on all of one's own devices; others still see it. Raises as `send` does."""
         return await self._in_thread(partial(self._chats.hide, to, message))
+
+    async def trust(self, domain: str, key: ChatKey) -> SentChatMessage:
+        """Take a key as that of an NLWeb domain, on all devices, whatever key came first.
+
+        Raises ChatError, TheirError(WRONG_SHAPE): it is no domain.
+        """
+        return await self._in_thread(partial(self._chats.trust, domain, key))
 
     async def profile(self) -> ChatMessageIdentity:
         """What the owner says of itself: to whom it writes, and to its contacts."""

@@ -10,12 +10,12 @@ from typing import Final
 
 import orjson
 
+from postroom.client.chat.nlweb_carrier import receiver_named
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
 from postroom.core.typed_members import Members
 from postroom.crypto.encodings import decode_base64
 from postroom.protocols.dm3.message import Dm3Message
-from postroom.protocols.dm3.names import normalize
 from postroom.protocols.status.chats import is_channel
 
 MAX_RECEIVERS: Final = 1000
@@ -26,8 +26,8 @@ _URI: Final = "data:application/vnd.postroom.chat-channel+json;base64,"
 class ChannelRecord:
     """A channel. Of two records of one channel the larger counts.
 
-    `clock`: when this was said. `receivers`: the names that messages in it are sent to, normalised. `relays`: signed
-    messages of others are passed on to them.
+    `clock`: when this was said. `receivers`: the names and domains that messages in it are sent to, as `receiver_named`
+    has them. `relays`: signed messages of others are passed on to them.
     """
 
     channel: str
@@ -72,6 +72,6 @@ def _read(data: bytes) -> ChannelRecord:
         channel,
         members.whole("clock"),
         members.flag("joined"),
-        tuple(normalize(str(name)) for name in receivers),
+        tuple(receiver_named(str(name)) for name in receivers),
         members.flag("relay"),
     )

@@ -1,4 +1,4 @@
-"""A user's chats over dm3: what is shown, and sending.
+"""A user's chats over dm3 and NLWeb: what is shown, and sending.
 
     chats = Chats(archive, Dm3Sender("alice.eth", keys, profiles, https))
     sent = chats.send("bob.eth", "hello")
@@ -20,17 +20,23 @@ from postroom.client.archive.pull import MailSource, Pulled, pull
 from postroom.client.archive.receiving import MailReceiver, WaitingMessage
 from postroom.client.chat.changes import ChatChange, Shown, all_shown, changes_between
 from postroom.client.chat.channels import ChannelRecord, write_channel
-from postroom.client.chat.delivery import ChatDelivery, SentTo
-from postroom.client.chat.dm3_carrier import chat_key_at, dm3_type, encodings, plain_text
-from postroom.client.chat.errors import ChatError, NoChatKeyError, NoSuchChatError
+from postroom.client.chat.delivery import ChatDelivery
+from postroom.client.chat.dm3_carrier import CarriedWrapper, chat_key_at, dm3_type, encodings, plain_text
+from postroom.client.chat.domain_delivery import ChatOutbox
+from postroom.client.chat.domain_keys import DomainKey, trust, trusted_keys
+from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.memory import ChatMemory, read_memory
+from postroom.client.chat.nlweb_carrier import address_of, domain_at, receiver_named
 from postroom.client.chat.profiles_sent import contact_update_of, contact_updates_due, names_of_contact, profile_now
 from postroom.client.chat.reading import ConversationReader
+from postroom.client.chat.sent_to import SentTo
+from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.core.errors import NotNowError, TheirError
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.reasons import PROFILE_UNKNOWN
+from postroom.protocols.nlweb.names import read_receiver
 from postroom.protocols.status import sending
 from postroom.protocols.status.author import AuthorKey
 from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
@@ -95,7 +101,10 @@ class WaitingMail(MailSource, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChatTarget:
-    """A chat, and whom a message in it goes to. `names`: of members, which others may need for an answer."""
+    """A chat, and whom a message in it goes to: dm3 names, and domains as `address_of` names them.
+
+    `names`: of members, which others may need for an answer.
+    """
 
     ref: ChatRef
     receivers: tuple[str, ...]
@@ -146,6 +155,10 @@ class Chats:
         """Read the archive again, the next time that something is asked of it."""
         self._memory = None
 
+    def send_through(self, outbox: Callable[[], ChatOutbox]) -> None:
+        """Send messages to NLWeb domains from now on. `outbox`: opens that of the mailbox of the owner, a domain."""
+        self._delivery = replace(self._delivery, outbox=outbox)
+
     def view(self) -> ChatView:
         """What is shown."""
         return self.memory.view()
@@ -162,7 +175,9 @@ class Chats:
 
     def find(self, to: str) -> ChatTarget:
         """The chat that a user names: a dm3 name, `#channel`, a group by its ID, or by a name without dots that one
-        group has.
+        group has, or an NLWeb domain as `nlweb:shop.example`.
+
+        The prefix may be left out if there is no such dm3 name, and the domain's key is known.
 
         Raises NoSuchChatError, NoChatKeyError, ChatError; TheirError and NotNowError as profiles are looked up.
         """
@@ -182,9 +197,14 @@ class Chats:
 
     def _person(self, name: str) -> ChatTarget:
         try:
-            normalized = normalize(name)
+            domain = domain_at(name)
+            normalized = normalize(name) if domain is None else ""
         except TheirError as error:
+            if name in self.memory.domains:
+                return self._domain(name)
             raise ChatError(f"{name!r} is no dm3 name, and no group is called so: {error.detail}") from None
+        if domain is not None:
+            return self._domain(domain)
         try:
             key = chat_key_at(self._sender.profiles.user(normalized))
         except NotNowError:
@@ -194,12 +214,26 @@ class Chats:
         except TheirError as error:
             if error.reason != PROFILE_UNKNOWN:
                 raise
-            raise NoSuchChatError(f"{normalized} has no profile, and no group is called so: {error.detail}") from None
+            if normalized in self.memory.domains and self.memory.key_at(normalized) is None:
+                return self._domain(normalized)
+            raise NoSuchChatError(
+                f"{normalized} has no profile, and no group is called so: {error.detail}; if it is an NLWeb domain, "
+                f"name it {address_of(normalized)}"
+            ) from None
         if key is None:
             raise NoChatKeyError(
                 f"{normalized} signs with an Ed25519 key: it can be sent dm3 messages (`postroom dm3 send`), no chats"
             )
         return ChatTarget(ChatRef(ChatKind.ONE_TO_ONE, key), (normalized,))
+
+    def _domain(self, domain: str) -> ChatTarget:
+        key = self.memory.domains.get(domain, DomainKey()).key
+        if key is None:
+            raise NoSuchChatError(
+                f"the chat key of {domain} is not known: it has not written to you; `postroom chat trust {domain} KEY` "
+                "says which one it is"
+            )
+        return ChatTarget(ChatRef(ChatKind.ONE_TO_ONE, key), (address_of(domain),))
 
     def _group(self, chat: ShownChat) -> ChatTarget:
         """A group, whether one is in it or was: its messages may still be read."""
@@ -226,6 +260,8 @@ class Chats:
         have any key by the time that the message is encrypted.
         """
         for name in names:
+            if domain_at(name) is not None:
+                return name
             try:
                 if chat_key_at(self._sender.profiles.user(name)) == key:
                     return name
@@ -343,7 +379,7 @@ class Chats:
 
     def create_group(self, name: str, members: Sequence[str]) -> SentChatMessage:
         """Create a group of these names and the owner, its admin. Raises ChatError; as `find` does."""
-        found = {member: self._key_at(member) for member in dict.fromkeys(map(normalize, members))}
+        found = self._members(members)
         with _explained():
             group = create_group(str(uuid4()), self._key, self._now_ms(), name, found.values())
         names = {key: member for member, key in found.items()}
@@ -351,7 +387,7 @@ class Chats:
 
     def add_members(self, to: str, members: Sequence[str]) -> SentChatMessage:
         """Add names to a group, as its admin. Raises ChatError; as `find` does."""
-        found = {self._key_at(member): normalize(member) for member in members}
+        found = {key: receiver for receiver, key in self._members(members).items()}
         return self._change_group(to, lambda group, clock: add_members(group, self._key, clock, found.keys()), found)
 
     def remove_member(self, to: str, member: str) -> SentChatMessage:
@@ -401,6 +437,11 @@ class Chats:
         target = ChatTarget(ref, receivers if receivers or unreached else (self.name,), unreached, names)
         return self._send(target, group_update(group, new=new))
 
+    def _members(self, names: Sequence[str]) -> dict[str, ChatKey]:
+        """The chat keys of names, by receiver. Raises as `_key_at` does."""
+        targets = [self._person(name) for name in names]
+        return {target.receivers[0]: ChatKey(target.ref.id) for target in targets}
+
     def _key_at(self, name: str) -> ChatKey:
         """The chat key of a name. Raises NoChatKeyError; TheirError and NotNowError as its profile is looked up."""
         return ChatKey(self._person(name).ref.id)
@@ -408,10 +449,13 @@ class Chats:
     # --- channels and one's own devices -------------------------------------------------------------------------
 
     def join(self, channel: str, receivers: Sequence[str], *, relays: bool = False) -> SentChatMessage:
-        """Join a channel, or change whom messages in it go to. Raises ChatError, TheirError(NAME_INVALID)."""
+        """Join a channel, or change whom messages in it go to: names, and domains as `nlweb:shop.example`.
+
+        Raises ChatError, TheirError(NAME_INVALID or WRONG_SHAPE).
+        """
         if not is_channel(channel):
             raise ChatError(f"{channel!r} is no channel: it has lower-case letters, digits and hyphens")
-        return self._keep_channel(channel, True, tuple(dict.fromkeys(map(normalize, receivers))), relays)
+        return self._keep_channel(channel, True, tuple(dict.fromkeys(map(receiver_named, receivers))), relays)
 
     def part(self, channel: str) -> SentChatMessage:
         """Leave a channel. Raises NoSuchChatError."""
@@ -440,8 +484,37 @@ class Chats:
     def _send_to_own_devices(
         self, message: StatusMessage, more: tuple[str, ...] = (), names: Mapping[ChatKey, str] | None = None
     ) -> SentChatMessage:
-        own = ChatRef(ChatKind.ONE_TO_ONE, self.own)
-        return self._send(ChatTarget(own, (self.name,), names=names or {}), message, more=more)
+        own, address = ChatRef(ChatKind.ONE_TO_ONE, self.own), self._own_address()
+        if more and domain_at(address) is not None:
+            raise ChatError(f"{self.name} has no dm3 profile, and channels need one: they are kept in dm3 messages")
+        return self._send(ChatTarget(own, (address,), names=names or {}), message, more=more)
+
+    def _own_address(self) -> str:
+        """Where messages to oneself go: to the owner's dm3 name, or to the domain that the owner is."""
+        try:
+            self._sender.profiles.user(self.name)
+        except NotNowError:
+            is_domain = self.memory.is_domain
+        except TheirError as error:
+            is_domain = error.reason == PROFILE_UNKNOWN
+        else:
+            is_domain = False
+        return address_of(self.name) if is_domain else self.name
+
+    # --- keys of domains ------------------------------------------------------------------------------------------
+
+    def trust(self, domain: str, key: ChatKey) -> SentChatMessage:
+        """Take a key as that of an NLWeb domain, on all devices, whatever key came first.
+
+        Raises ChatError, TheirError(WRONG_SHAPE): it is no domain.
+        """
+        if key == self.own:
+            raise ChatError("this is your own key: trust that of somebody else's domain")
+        name = read_receiver(domain_at(domain) or domain, "the domain")
+        known = self.contacts().get(key)
+        said, _ = trusted_keys(self.memory.log).get(name, (0, key))
+        clock = next_clock(self._now_ms(), max(said, known.last_updated if known else 0))
+        return self._send_to_own_devices(trust(key, name, clock, known))
 
     # --- one's profile, contacts and devices ----------------------------------------------------------------------
 
@@ -470,6 +543,8 @@ class Chats:
         key = self._key_at(name)
         if key == self.own:
             raise ChatError("this is you: a contact is somebody else")
+        if domain_at(self._person(name).receivers[0]) is not None:
+            raise ChatError(f"{name} is an NLWeb domain: contacts have dm3 names")
         return self._and_contacts(self._keep_contact(key, normalize(name), added=True))
 
     def remove_contact(self, name: str) -> SentChatMessage:
@@ -570,6 +645,7 @@ class Chats:
         """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""
         view = self.view()
         drafts: list[Dm3Draft] = []
+        to_domains: list[UnsentToDomain] = []
         for record in self.memory.channels.values():
             if not (record.is_joined and record.relays):
                 continue
@@ -582,9 +658,11 @@ class Chats:
                 text = plain_text(fact.message)
                 type_ = carried.type or type_of_message(fact.message)
                 uris = encodings(carried.wrapper, type_, {}, typed=carried.type is None)
-                drafts += [Dm3Draft(each, text, encodings=uris) for each in record.receivers if each not in known]
+                new = [each for each in record.receivers if each not in known]
+                drafts += [Dm3Draft(each, text, encodings=uris) for each in new if domain_at(each) is None]
+                to_domains += _for_domains(new, CarriedWrapper(carried.wrapper, carried.type), self._now_ms())
         self.refresh()
-        yield from self._delivery.deliver(self._delivery.store(drafts))
+        yield from self._delivery.deliver(self._delivery.store(drafts, to_domains=to_domains))
 
     def deliver_unsent(self) -> Iterator[SentTo]:
         """Send what could not be delivered before."""
@@ -613,9 +691,21 @@ class Chats:
         if target.ref.kind is ChatKind.PRIVATE_GROUP and isinstance(message, ChatMessage | EmojiReaction):
             message = group_update(self.memory.log.group(target.ref.id), message)
         wrapper, type_ = self._wrapped(message)
+        # Not the time of day: a clock of the chat that is ahead of it must not look as if it came too early.
+        at_ms = at_ms or clock_of(written)
+        carried = CarriedWrapper(wrapper, None if _is_typed(type_) else type_)
+        to_domains = _for_domains(target.receivers, carried, at_ms or self._now_ms())
+        if to_domains and self._delivery.outbox is None:
+            raise NoOutboxError(
+                f"a message to {to_domains[0].domain} goes through your own post office: add --at URL, or set "
+                "POSTROOM_AT"
+            )
+        names = {key: name for key, name in target.names.items() if domain_at(name) is None}
         hashes = self.memory.hashes.get(about.key, {}) if about else {}
         drafts = []
         for receiver in target.receivers:
+            if domain_at(receiver) is not None:
+                continue
             reference = hashes.get(receiver) or None
             drafts.append(
                 Dm3Draft(
@@ -623,12 +713,11 @@ class Chats:
                     plain_text(message),
                     dm3_type(message, has_reference=reference is not None),
                     reference,
-                    encodings=(*encodings(wrapper, type_, target.names, typed=_is_typed(type_)), *more),
+                    encodings=(*encodings(wrapper, type_, names, typed=_is_typed(type_)), *more),
                 )
             )
         self.refresh()
-        # Not the time of day: a clock of the chat that is ahead of it must not look as if it came too early.
-        stored = self._delivery.store(drafts, at_ms or clock_of(written))
+        stored = self._delivery.store(drafts, at_ms, to_domains)
         deliveries = tuple(self._delivery.deliver(stored))
         if isinstance(written, ChatMessage):
             self._send_identity(target)
@@ -674,6 +763,12 @@ class Chats:
 def has_mail(mail: WaitingMail, wait: float | bool) -> bool:
     """Whether a message is there, or comes within so many seconds; True: wait until one comes."""
     return next(iter(mail.unread(wait=wait)), None) is not None
+
+
+def _for_domains(receivers: Sequence[str], carried: CarriedWrapper, at_ms: int) -> list[UnsentToDomain]:
+    """A message for those receivers that are domains."""
+    domains = [domain for receiver in receivers if (domain := domain_at(receiver)) is not None]
+    return [UnsentToDomain(domain, carried, at_ms) for domain in domains]
 
 
 @contextmanager

@@ -1,11 +1,17 @@
-"""Delivery of chat messages by dm3: each is stored, sent until it is taken, and then kept as a sent message."""
+"""Delivery of chat messages: each is stored, sent until it is taken, and then kept as a sent message.
 
-from collections.abc import Iterable, Iterator
+To names it is by dm3, to NLWeb domains through the outbox of the owner's post office.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from postroom.client.archive import Archive
 from postroom.client.archive.sent_messages import keep_sent
-from postroom.client.chat.unsent import UnsentMessage, remove_unsent, replace_unsent, store_unsent
+from postroom.client.chat.domain_delivery import ChatOutbox, deliver_to_domain
+from postroom.client.chat.sent_to import SentTo
+from postroom.client.chat.unsent import Unsent, UnsentMessage, remove_unsent, replace_unsent, store_unsent
+from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import NotNowError, TheirError
@@ -15,37 +21,40 @@ from postroom.protocols.dm3.sign import sign_message
 
 
 @dataclass(frozen=True, slots=True)
-class SentTo:
-    """What became of a message for one receiver. `reason` and `detail`: a machine code and a sentence, unless taken."""
-
-    to: str
-    outcome: SendOutcome
-    reason: str = ""
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ChatDelivery:
-    """Sends what an archive holds as unsent. A device may die between any two of its steps."""
+    """Sends what an archive holds as unsent. A device may die between any two of its steps.
+
+    `outbox`: opens that of the owner's mailbox; None: there is none, and messages to domains stay.
+    """
 
     archive: Archive
     sender: Dm3Sender
+    outbox: Callable[[], ChatOutbox] | None = None
 
-    def store(self, drafts: Iterable[Dm3Draft], at_ms: int | None = None) -> list[UnsentMessage]:
+    def store(
+        self, drafts: Iterable[Dm3Draft], at_ms: int | None = None, to_domains: Iterable[UnsentToDomain] = ()
+    ) -> list[Unsent]:
         """Sign, seal and store messages, before any of them leaves. `at_ms`: their time; None: now. Raises as `Archive`
         does.
 
         One whose receiver cannot be looked up now is stored as it is signed, and sealed when that can be done.
         """
-        messages = [self._sealed(UnsentMessage(self.sender.sign(draft, at_ms))) for draft in drafts]
+        messages: list[Unsent] = [self._sealed(UnsentMessage(self.sender.sign(draft, at_ms))) for draft in drafts]
+        messages += to_domains
         store_unsent(self.archive, messages)
         return messages
 
-    def deliver(self, messages: Iterable[UnsentMessage]) -> Iterator[SentTo]:
-        """Send stored messages, those aside that were refused. Raises as `Archive` does."""
+    def deliver(self, messages: Iterable[Unsent]) -> Iterator[SentTo]:
+        """Send stored messages, those aside that were refused. Raises as `Archive` and `deliver_to_domain` do."""
         for message in messages:
-            if not message.refused:
-                yield self._deliver(message)
+            if message.refused:
+                continue
+            yield self._deliver_to_domain(message) if isinstance(message, UnsentToDomain) else self._deliver(message)
+
+    def _deliver_to_domain(self, message: UnsentToDomain) -> SentTo:
+        if self.outbox is None:
+            return SentTo(message.to, SendOutcome.NOT_NOW, "", "no post office was named that sends to domains")
+        return deliver_to_domain(self.archive, self.outbox(), message)
 
     def _deliver(self, message: UnsentMessage) -> SentTo:
         sealed = message.sealed

@@ -4,14 +4,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from postroom.client.archive.nlweb_messages import read_content
 from postroom.client.chat.channels import ChannelRecord, find_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper, carrier_key, differs, find_wrapper
+from postroom.client.chat.nlweb_carrier import SUBJECT, read_body
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.dialect import read_reference
 from postroom.protocols.dm3.message import MessageType
-from postroom.protocols.dm3.stored import Entry, StoredEnvelope, Tombstone
+from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope, Tombstone
 from postroom.protocols.status.keys import ChatKey
-from postroom.protocols.status.verify import NO_CHAT_KEY, RecoveredKeys, VerifiedPayload, verify
+from postroom.protocols.status.verify import NO_CHAT_KEY, RecoveredKeys, VerifiedPayload, check_carrier, verify
 
 TEXT_DIFFERS: Final = "text-differs"
 """A mark: the dm3 message shows another text than the payload, which counts."""
@@ -19,11 +21,12 @@ TEXT_DIFFERS: Final = "text-differs"
 
 @dataclass(frozen=True, slots=True)
 class ChatEntry:
-    """What a dm3 message says of chats.
+    """What a dm3 message says of chats, or an NLWeb message that carries a wrapper.
 
     `hashes`: all by which others may refer to it. `author`: the sender's name. `sent_ms`: its own time. `came_ms`: that
     of its postmark; of the owner's own messages as `sent_ms`. `reference`: the hash of the message that it is about.
-    `carrier`: the key that its sender proved. `text`: as a client of dm3 shows it.
+    `carrier`: the key that its sender proved. `text`: as a client of dm3 shows it. `domain`: that of an NLWeb message,
+    which the owner sent if there is a carrier, and which proves no key otherwise; empty: it is a dm3 message.
 
     `carried`: the wrapper; None: it has none. `payload`: what is in the wrapper; None: it was discarded for `error`.
     `channel`: the record of a channel beside it.
@@ -42,6 +45,7 @@ class ChatEntry:
     payload: VerifiedPayload | None = None
     error: TheirError | None = None
     channel: ChannelRecord | None = None
+    domain: str = ""
 
 
 ReadEntry: TypeAlias = ChatEntry | Tombstone
@@ -52,8 +56,10 @@ def read_entries(entries: Iterable[Entry], own: ChatKey, known: Iterable[ReadEnt
 
     `own`: the owner's chat key. `known`: what was read of the conversation before, which is not read again.
     """
-    before = {entry.message_hash: entry for entry in known if isinstance(entry, ChatEntry) and entry.carrier}
+    found = [entry for entry in known if isinstance(entry, ChatEntry)]
+    before = {entry.message_hash: entry for entry in found if entry.carrier and not entry.domain}
     keys = {entry.author: entry.carrier for entry in before.values()}
+    nlweb = {entry.message_hash: entry for entry in found if entry.domain}
     read: list[ReadEntry] = []
     for entry in entries:
         if isinstance(entry, Tombstone):
@@ -66,6 +72,8 @@ def read_entries(entries: Iterable[Entry], own: ChatKey, known: Iterable[ReadEnt
                 if there.carrier:
                     keys[entry.author] = there.carrier
             read.append(there)
+        elif (message := nlweb.get(entry.message_hash) or read_nlweb_message(entry, own)) is not None:
+            read.append(message)
     return read
 
 
@@ -87,6 +95,54 @@ def read_message(entry: StoredEnvelope, own: ChatKey, likely: ChatKey = NO_CHAT_
         *payload_of(carried, text, carrier=carrier, own=own),
         find_channel(message),
     )
+
+
+def read_nlweb_message(entry: Received, own: ChatKey) -> ChatEntry | None:
+    """What an NLWeb message says of chats; None: it carries no wrapper. `own`: the owner's chat key."""
+    try:
+        content = read_content(entry)
+    except TheirError:
+        return None
+    domain = content.receiver if content.is_sent else content.sender
+    if entry.set_aside or content.subject != SUBJECT or domain != entry.author:
+        return None
+    carrier, carried, error = own if content.is_sent else NO_CHAT_KEY, None, None
+    try:
+        carried = read_body(content.body)
+    except TheirError as wrong:
+        error = wrong
+    payload, discarded = payload_from_domain(carried, carrier=carrier, own=own)
+    return ChatEntry(
+        entry.message_hash,
+        (),
+        content.sender,
+        entry.timestamp_ms,
+        entry.timestamp_ms,
+        MessageType.NEW,
+        "",
+        carrier,
+        "",
+        carried,
+        payload,
+        discarded or error,
+        domain=domain,
+    )
+
+
+def payload_from_domain(
+    carried: CarriedWrapper | None, *, carrier: ChatKey, own: ChatKey, recovered: RecoveredKeys | None = None
+) -> tuple[VerifiedPayload | None, TheirError | None]:
+    """The same as `payload_of`, of an NLWeb message, whose wrapper must be signed. `carrier`: the owner's key, if the
+    owner has sent it."""
+    if carried is None:
+        return None, None
+    try:
+        verified = verify(carried.wrapper, own=own, named=carried.type, recovered=recovered)
+        if carrier:
+            check_carrier(verified.author, carrier, verified.message)
+    except TheirError as error:
+        return None, error
+    return verified, None
 
 
 def came_ms(entry: StoredEnvelope) -> int:

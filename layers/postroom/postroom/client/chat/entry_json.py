@@ -9,7 +9,8 @@ from pybase64 import b64decode, b64encode_as_string
 
 from postroom.client.chat.channels import read_channel, write_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper
-from postroom.client.chat.entries import ChatEntry, ReadEntry, payload_of
+from postroom.client.chat.entries import ChatEntry, ReadEntry, payload_from_domain, payload_of
+from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
 from postroom.protocols.dm3.message import MessageType
@@ -17,6 +18,7 @@ from postroom.protocols.dm3.stored import Tombstone, read_entry
 from postroom.protocols.status.ids import MessageId
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.verify import RecoveredKeys, recovered_keys
+from postroom.reasons import reason_of
 
 
 def write_read_entry(entry: ReadEntry) -> bytes:
@@ -40,6 +42,10 @@ def write_read_entry(entry: ReadEntry) -> bytes:
         value["recovered"] = _recovered_json(recovered_keys(entry.payload))
     if entry.channel is not None:
         value["channel"] = write_channel(entry.channel)
+    if entry.domain:
+        value["domain"] = entry.domain
+        if entry.carried is None and entry.error is not None:
+            value["error"] = [str(entry.error.reason), entry.error.detail]
     return orjson.dumps(value)
 
 
@@ -55,6 +61,11 @@ def parse_read_entry(data: bytes, own: ChatKey) -> ReadEntry:
     text, carrier = members.text("text"), ChatKey(members.text("carrier"))
     carried = _carried(members.inner("carried")) if "carried" in members else None
     recovered = _recovered(members.inner("recovered")) if "recovered" in members else None
+    domain = members.text("domain") if "domain" in members else ""
+    if domain:
+        payload, error = payload_from_domain(carried, carrier=carrier, own=own, recovered=recovered)
+    else:
+        payload, error = payload_of(carried, text, carrier=carrier, own=own, recovered=recovered)
     return ChatEntry(
         members.text("hash"),
         tuple(members.any("hashes")),
@@ -66,9 +77,15 @@ def parse_read_entry(data: bytes, own: ChatKey) -> ReadEntry:
         carrier,
         text,
         carried,
-        *payload_of(carried, text, carrier=carrier, own=own, recovered=recovered),
+        payload,
+        error or (_error(*members.texts("error", 2)) if "error" in members else None),
         read_channel(members.text("channel")) if "channel" in members else None,
+        domain,
     )
+
+
+def _error(code: str, detail: str) -> TheirError:
+    return TheirError(reason_of(code), detail)
 
 
 def _tombstone(value: JsonValue) -> Tombstone:

@@ -11,5 +11,9 @@ class NoChatKeyError(ChatError):
     """A name's keys sign dm3 messages, and no chats: they are Ed25519."""
 
 
+class NoOutboxError(ChatError):
+    """A message to an NLWeb domain goes through the owner's post office, and none was named."""
+
+
 class NoSuchChatError(ChatError):
     """There is no such chat, message or member."""

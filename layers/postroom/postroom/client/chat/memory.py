@@ -1,20 +1,23 @@
 """What an owner's archive says of chats: it is the memory of them, on every device.
 
-All dm3 messages are read. Those that carry a wrapper become facts of the log, at the time of their postmark. One
-without a wrapper stands in the chat with its sender by its own time. One that the archive has removed keeps its place,
-without its text, by the request to delete it.
+All dm3 messages are read, and the NLWeb messages that carry a wrapper. Wrappers become facts of the log, at the time of
+the postmark or the receipt. A dm3 message without a wrapper stands in the chat with its sender by its own time. One
+that the archive has removed keeps its place, without its text, by the request to delete it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeGuard
 
 from postroom.client.chat.channels import ChannelRecord, find_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper, find_wrapper, is_canonical
+from postroom.client.chat.domain_keys import DomainKey, check_author, domains_of, keys_of_domains, marked
 from postroom.client.chat.entries import ChatEntry, ReadEntry, verify_carried
+from postroom.client.chat.nlweb_carrier import address_of
 from postroom.client.chat.profiles_sent import SentContactUpdate
 from postroom.client.chat.reading import ConversationReader
-from postroom.client.chat.unsent import UnsentMessage, read_unsent
+from postroom.client.chat.unsent import Unsent, UnsentMessage, read_unsent
+from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.message import NEEDS_NO_TEXT, MessageType
 from postroom.protocols.dm3.names import normalize
@@ -34,7 +37,7 @@ from postroom.protocols.status.messages import (
     StatusMessage,
 )
 from postroom.protocols.status.sent_profile import SentProfile, profile_digest
-from postroom.protocols.status.verify import UNSIGNED, ChatRef, VerifiedPayload
+from postroom.protocols.status.verify import UNSIGNED, ChatRef, VerifiedPayload, verify
 from postroom.protocols.status.white_space import is_blank
 
 PLAIN: Final = "plain"
@@ -48,7 +51,7 @@ _REMOVED: Final = "(deleted)"
 
 @dataclass(frozen=True, slots=True)
 class DiscardedMessage:
-    """A dm3 message whose wrapper was discarded. `message_hash`: of the dm3 message."""
+    """A message whose wrapper was discarded. `message_hash`: of the dm3 message, or of the NLWeb message's ID."""
 
     partner: str
     message_hash: str
@@ -67,6 +70,9 @@ class ChatMemory:
     the members of a group, in a message of the owner, by the key of its fact. `channels`: the newest record of each
     channel. `identities`, `contact_updates`: those that the owner sent. `profile`: the newest identity that the owner's
     devices sent to each other; None: none did. `unsent`: what is not delivered yet, by the ID of the chat's message.
+
+    `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `is_domain`: the owner
+    has sent messages as one.
     """
 
     log: ChatLog
@@ -80,7 +86,9 @@ class ChatMemory:
     names_used: dict[bytes, Mapping[ChatKey, str]] = field(default_factory=dict)
     contact_updates: list[SentContactUpdate] = field(default_factory=list)
     profile: Fact | None = None
-    unsent: dict[MessageId, list[UnsentMessage]] = field(default_factory=dict)
+    unsent: dict[MessageId, list[Unsent]] = field(default_factory=dict)
+    domains: dict[str, DomainKey] = field(default_factory=dict)
+    is_domain: bool = False
     discarded: list[DiscardedMessage] = field(default_factory=list)
 
     def view(self) -> ChatView:
@@ -101,13 +109,17 @@ class ChatMemory:
         return next((key for key, names in self.proven.items() if name in names), None)
 
     def name_proven(self, key: ChatKey) -> str:
-        """A name from which messages of a key came; empty: none did."""
-        return min(self.proven.get(key, ()), default="")
+        """A name from which messages of a key came, otherwise a domain that has it; empty: none did."""
+        return min(self.proven.get(key, ()), default="") or next(iter(self.addresses_of(key)), "")
 
     def names_of(self, key: ChatKey) -> list[str]:
-        """The names at which a key may be reached: those proven first, then those that others say."""
+        """The names at which a key may be reached: those proven first, then those that others say, then domains."""
         proven = self.proven.get(key, set())
-        return [*sorted(proven), *sorted(self.said.get(key, set()) - proven)]
+        return [*sorted(proven), *sorted(self.said.get(key, set()) - proven), *self.addresses_of(key)]
+
+    def addresses_of(self, key: ChatKey) -> list[str]:
+        """The domains that have a key, as `address_of` names them."""
+        return [address_of(domain) for domain in domains_of(self.domains, key)]
 
 
 def read_memory(reader: ConversationReader) -> ChatMemory:
@@ -118,7 +130,7 @@ def read_memory(reader: ConversationReader) -> ChatMemory:
 
 
 def make_memory(
-    owner: str, own: ChatKey, unsent: Iterable[UnsentMessage], conversations: Mapping[str, Sequence[ReadEntry]]
+    owner: str, own: ChatKey, unsent: Iterable[Unsent], conversations: Mapping[str, Sequence[ReadEntry]]
 ) -> ChatMemory:
     """The memory of what is not delivered yet, and of the entries of conversations, by the partner's name.
 
@@ -126,9 +138,13 @@ def make_memory(
     """
     memory = ChatMemory(ChatLog(own))
     for message in unsent:
-        _add_unsent(memory, message)
+        if isinstance(message, UnsentToDomain):
+            _add_unsent_to_domain(memory, owner, message)
+        else:
+            _add_unsent(memory, message)
     for partner, entries in conversations.items():
-        _add_conversation(memory, owner, partner, entries)
+        _add_conversation(memory, owner, partner, [entry for entry in entries if not _is_of_domain(entry)])
+    _add_from_domains(memory, owner, [entry for each in conversations.values() for entry in each])
     _add_buried(memory)
     return memory
 
@@ -161,6 +177,47 @@ def _add_conversation(memory: ChatMemory, owner: str, partner: str, entries: Seq
         if chat is not None and (message := _plain_message(entry, ids)) is not None:
             fact = memory.log.add(_plain_fact(entry, message, chat), entry.came_ms)
             memory.hashes.setdefault(fact.key, {})[partner] = entry.message_hash
+
+
+def _is_of_domain(entry: ReadEntry) -> TypeGuard[ChatEntry]:
+    return isinstance(entry, ChatEntry) and bool(entry.domain)
+
+
+def _add_from_domains(memory: ChatMemory, owner: str, entries: Iterable[ReadEntry]) -> None:
+    """Add NLWeb messages: first what is the owner's, which can say whose keys domains have."""
+    own, of_others = memory.log.own, []
+    for entry in filter(_is_of_domain, entries):
+        if entry.payload is None:
+            _note_discarded(memory, entry, entry.error)
+        elif entry.carrier or (entry.domain == owner and entry.payload.author == own):
+            memory.proven.setdefault(own, set()).add(owner)
+            memory.is_domain = True
+            _add_from_domain(memory, owner, entry, entry.payload)
+        else:
+            of_others.append(entry)
+    memory.domains |= keys_of_domains(memory.log, [entry for entry in of_others if entry.domain != owner])
+    for entry in of_others:
+        if entry.payload is None:
+            continue
+        try:
+            check_author(entry.payload, own)
+        except TheirError as error:
+            _note_discarded(memory, entry, error)
+        else:
+            payload = marked(entry.payload, memory.domains.get(entry.domain, DomainKey()).key)
+            _add_from_domain(memory, owner, entry, payload)
+
+
+def _add_from_domain(memory: ChatMemory, owner: str, entry: ChatEntry, payload: VerifiedPayload) -> None:
+    if entry.carried is not None:
+        fact = _add_carried(memory, address_of(entry.domain), entry, entry.carried, payload)
+        if entry.domain == owner and fact.author == memory.log.own:
+            _note_profile(memory, fact)
+
+
+def _note_discarded(memory: ChatMemory, entry: ChatEntry, error: TheirError | None) -> None:
+    if error is not None:
+        memory.discarded.append(DiscardedMessage(address_of(entry.domain), entry.message_hash, error))
 
 
 def _other_of_two(memory: ChatMemory, fact: Fact) -> ChatKey | None:
@@ -256,6 +313,17 @@ def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
     _note_sent(memory, fact, carried, receiver, is_delivered=False)
     if receiver == normalize(unsent.message.metadata.sender):
         _note_channel(memory, find_channel(unsent.message))
+        _note_profile(memory, fact)
+
+
+def _add_unsent_to_domain(memory: ChatMemory, owner: str, unsent: UnsentToDomain) -> None:
+    memory.is_domain = True
+    payload = verify(unsent.carried.wrapper, own=memory.log.own, named=unsent.carried.type)
+    fact = _add_payload(memory, unsent.carried, payload, unsent.timestamp_ms)
+    memory.unsent.setdefault(fact.id, []).append(unsent)
+    memory.hashes.setdefault(fact.key, {}).setdefault(unsent.to, "")
+    _note_sent(memory, fact, unsent.carried, unsent.to, is_delivered=False)
+    if unsent.domain == owner:
         _note_profile(memory, fact)
 
 

@@ -97,6 +97,8 @@ def _unreached(
             found[fact.id] = tuple(
                 member
                 for member in chat.members
-                if member != own and group.had_member(member, fact.clock) and names.get(member) not in written
+                if member != own
+                and group.had_member(member, fact.clock)
+                and written.keys().isdisjoint((names.get(member), *memory.addresses_of(member)))
             )
     return {id_: members for id_, members in found.items() if members}

@@ -12,11 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 import orjson
 
 from postroom.client.archive import Archive
+from postroom.client.chat.unsent_to_domain import STATES, UnsentToDomain, read_unsent_to_domain
 from postroom.client.dm3 import SealedMessage
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
@@ -62,19 +63,44 @@ class UnsentMessage:
         return self.replaces or sha256(self.message.encode()).hexdigest()
 
     @property
+    def state(self) -> str:
+        """How an archive marks it."""
+        return _REFUSED if self.refused else _SEALED if self.sealed else _SIGNED
+
+    @property
     def progress(self) -> tuple[bool, bool, bool]:
         """Larger in a later state."""
         return bool(self.refused), bool(self.replaces), self.sealed is not None
 
+    @property
+    def id(self) -> str:
+        """The ID of this state."""
+        return f"{self.state}:{sha256(self.message.encode()).hexdigest()}"
 
-def store_unsent(archive: Archive, messages: Iterable[UnsentMessage]) -> None:
+    def encode(self) -> str:
+        """The message as JSON text."""
+        value = {
+            "message": self.message.as_json(),
+            "sealed": self.sealed.sealed if self.sealed else "",
+            "receiverKey": b64encode(self.sealed.receiver_key).decode() if self.sealed else "",
+            "refused": self.refused,
+            "replaces": self.replaces,
+        }
+        return orjson.dumps(value).decode()
+
+
+Unsent: TypeAlias = UnsentMessage | UnsentToDomain
+U = TypeVar("U", UnsentMessage, UnsentToDomain)
+
+
+def store_unsent(archive: Archive, messages: Iterable[Unsent]) -> None:
     """Store messages before they leave. Raises as `Archive` does."""
     archive.merge(UNSENT, [_written(message) for message in messages])
 
 
-def read_unsent(archive: Archive) -> list[UnsentMessage]:
+def read_unsent(archive: Archive) -> list[Unsent]:
     """What is not delivered yet, and what was refused, the oldest first. Raises as `Archive` does."""
-    states: dict[str, list[UnsentMessage]] = defaultdict(list)
+    states: dict[str, list[Unsent]] = defaultdict(list)
     for entry in archive.open(UNSENT):
         if isinstance(entry, Received):
             message = _read(entry)
@@ -82,13 +108,13 @@ def read_unsent(archive: Archive) -> list[UnsentMessage]:
     return [_latest(each) for each in states.values()]
 
 
-def remove_unsent(archive: Archive, message: UnsentMessage) -> None:
+def remove_unsent(archive: Archive, message: Unsent) -> None:
     """Remove a message in this state and earlier ones: it is delivered, or stored in a later state. Raises as `Archive`
     does."""
-    archive.merge(UNSENT, [_removed(id_, message.timestamp_ms) for id_ in (*message.earlier, _id_of(message))])
+    archive.merge(UNSENT, [_removed(id_, message.timestamp_ms) for id_ in (*message.earlier, message.id)])
 
 
-def replace_unsent(archive: Archive, message: UnsentMessage, later: UnsentMessage) -> UnsentMessage | None:
+def replace_unsent(archive: Archive, message: U, later: U) -> U | None:
     """Store a message in a later state, then remove it in this one; the message as it is stored now.
 
     Another device may have been quicker: then the state that it has stored counts; None: it has delivered the message.
@@ -96,17 +122,13 @@ def replace_unsent(archive: Archive, message: UnsentMessage, later: UnsentMessag
     """
     store_unsent(archive, [later])
     remove_unsent(archive, message)
-    return next((each for each in read_unsent(archive) if each.origin == later.origin), None)
+    now = (each for each in read_unsent(archive) if isinstance(each, type(later)) and each.origin == later.origin)
+    return next(now, None)
 
 
-def _latest(states: list[UnsentMessage]) -> UnsentMessage:
+def _latest(states: list[Unsent]) -> Unsent:
     *earlier, latest = sorted(states, key=lambda each: each.progress)
-    return replace(latest, earlier=tuple(map(_id_of, earlier)))
-
-
-def _id_of(message: UnsentMessage) -> str:
-    state = _REFUSED if message.refused else _SEALED if message.sealed else _SIGNED
-    return f"{state}:{sha256(message.message.encode()).hexdigest()}"
+    return replace(latest, earlier=tuple(each.id for each in earlier))
 
 
 def _removed(id_: str, timestamp_ms: int) -> Tombstone:
@@ -114,29 +136,23 @@ def _removed(id_: str, timestamp_ms: int) -> Tombstone:
     return Tombstone(message_hash, timestamp_ms, UNSENT, (), "", Removal.DELETE_REQUEST, message_hash)
 
 
-def _written(message: UnsentMessage) -> Received:
-    sealed, id_ = message.sealed, _id_of(message)
-    value = {
-        "message": message.message.as_json(),
-        "sealed": sealed.sealed if sealed else "",
-        "receiverKey": b64encode(sealed.receiver_key).decode() if sealed else "",
-        "refused": message.refused,
-        "replaces": message.replaces,
-    }
+def _written(message: Unsent) -> Received:
     return Received(
-        id=id_,
+        id=message.id,
         timestamp_ms=message.timestamp_ms,
         author=UNSENT,
         receipt="{}",
-        envelope=orjson.dumps(value).decode(),
-        set_aside=id_.partition(":")[0],
+        envelope=message.encode(),
+        set_aside=message.state,
     )
 
 
-def _read(entry: Received) -> UnsentMessage:
+def _read(entry: Received) -> Unsent:
     data = entry.envelope.encode()
     try:
         members = Members(parse(data, max_bytes=len(data)), "an unsent message")
+        if entry.set_aside in STATES:
+            return read_unsent_to_domain(members)
         message = read_message(members.any("message"))
         text, key = members.text("sealed"), decode_base64(members.text("receiverKey"))
         sealed = SealedMessage(message, text, key) if text else None

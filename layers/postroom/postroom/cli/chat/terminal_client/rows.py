@@ -6,7 +6,7 @@ from typing import Final
 
 from postroom.cli.chat.terminal_client.safe_text import safe_lines, safe_text
 from postroom.cli.chat.terminal_client.snapshot import ChatSnapshot, KnownNames, ListedChat
-from postroom.client.chat.unsent import UnsentMessage
+from postroom.client.chat.unsent import Unsent
 from postroom.protocols.status.chat_view import ShownChatMessage
 from postroom.protocols.status.clock import LATE
 from postroom.protocols.status.enums import ContentType, ReactionKind
@@ -135,7 +135,7 @@ def size_in_words(count: int) -> str:
     return f"{count} bytes" if count < _KB else f"{count / _KB:.0f} kB"
 
 
-def delivery_states(unsent: Sequence[UnsentMessage]) -> tuple[str, str]:
+def delivery_states(unsent: Sequence[Unsent]) -> tuple[str, str]:
     """What became of a message that is not delivered to all: whom it waits for, and who refused it and why."""
     waits = [safe_text(each.to) for each in unsent if not each.refused]
     refused = [f"{safe_text(each.to)}: {safe_text(each.refused)}" for each in unsent if each.refused]

@@ -10,7 +10,7 @@ from typing import Final
 from postroom.cli.chat.terminal_client.safe_text import safe_text
 from postroom.client.chat import Chats
 from postroom.client.chat.memory import ChatMemory
-from postroom.client.chat.unsent import UnsentMessage
+from postroom.client.chat.unsent import Unsent
 from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.ids import MessageId
@@ -71,7 +71,7 @@ class ChatSnapshot:
     own_name: str
     chats: tuple[ListedChat, ...] = ()
     names: KnownNames = field(default_factory=KnownNames)
-    unsent: Mapping[MessageId, tuple[UnsentMessage, ...]] = field(default_factory=dict)
+    unsent: Mapping[MessageId, tuple[Unsent, ...]] = field(default_factory=dict)
 
 
 def read_snapshot(chats: Chats, last: Mapping[ChatRef, int] | None = None) -> ChatSnapshot:
@@ -92,7 +92,8 @@ def newest_came(chats: Chats) -> int:
 
 def _names(chats: Chats, memory: ChatMemory, view: ChatView) -> KnownNames:
     said = {key: names.ens_name or names.display_name for key, names in view.names().items()}
-    proven = {key: memory.name_proven(key) for key in memory.proven}
+    keys = {*memory.proven, *(domain.key for domain in memory.domains.values() if domain.key)}
+    proven = {key: memory.name_proven(key) for key in keys}
     return KnownNames({**proven, chats.own: chats.name}, said)
 
 
@@ -129,7 +130,8 @@ def _to(chats: Chats, ref: ChatRef) -> str:
             return ref.id
     if ref.id == chats.own:
         return chats.name
-    return next(iter(chats.memory.names_of(ChatKey(ref.id))), "")
+    key = ChatKey(ref.id)
+    return chats.memory.name_proven(key) or next(iter(chats.memory.names_of(key)), "")
 
 
 def _came(memory: ChatMemory, ref: ChatRef, messages: Iterable[ShownChatMessage]) -> dict[MessageId, int]:

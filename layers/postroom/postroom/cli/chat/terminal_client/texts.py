@@ -19,6 +19,7 @@ _MARKS: Final = {
     "unsigned": "it has no signature of its own; the carrier says whose it is",
     "high-s": "its signature has another form than usual",
     "text-differs": "plain dm3 clients show another text than this one",
+    "other-key": "its author is not the chat key of the domain that it came from",
     "plain": "it was written as a dm3 message, not in a chat",
 }
 _KEYS: Final = (

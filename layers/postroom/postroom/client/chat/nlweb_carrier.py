@@ -1,0 +1,70 @@
+"""How a wrapper travels in an NLWeb message, and how a domain is named beside dm3 names.
+
+The message's Subject is Payload@Status, its Body `{"Status": base64}`. For the older wrapper, which does not say its
+payload's type, it is `{"Status": base64, "Type": name}`. NLWeb proves the domain that sent it, and no chat key.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Final
+
+from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.core.errors import TheirError
+from postroom.core.ijson import JsonValue
+from postroom.crypto.encodings import decode_base64
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.nlweb.names import read_receiver
+from postroom.protocols.status.enums import PayloadType
+from postroom.protocols.status.reasons import PAYLOAD_TYPE_UNKNOWN, WRAPPER_INVALID
+
+SUBJECT: Final = "Payload@Status"
+"""The Subject of messages that carry chats."""
+
+_WRAPPER: Final = "Status"
+_TYPE: Final = "Type"
+_PREFIX: Final = "nlweb:"
+"""No dm3 name begins with it: ENSIP-15 has no colon."""
+
+
+def write_body(carried: CarriedWrapper) -> dict[str, JsonValue]:
+    """The Body of a message that carries a wrapper; names of others are not in it."""
+    body: dict[str, JsonValue] = {_WRAPPER: b64encode(carried.wrapper).decode()}
+    return body if carried.type is None else {**body, _TYPE: PayloadType(carried.type).name}
+
+
+def read_body(body: JsonValue) -> CarriedWrapper:
+    """The wrapper in the Body of a message. Raises TheirError(WRAPPER_INVALID or PAYLOAD_TYPE_UNKNOWN)."""
+    if not isinstance(body, Mapping) or not isinstance(text := body.get(_WRAPPER), str):
+        raise TheirError(WRAPPER_INVALID, f"the Body has no string {_WRAPPER}")
+    if others := body.keys() - {_WRAPPER, _TYPE}:
+        raise TheirError(WRAPPER_INVALID, f"the Body has other members than {_WRAPPER} and {_TYPE}: {len(others)}")
+    try:
+        wrapper = decode_base64(text)
+    except ValueError:
+        raise TheirError(WRAPPER_INVALID, f"{_WRAPPER} in the Body is not base64") from None
+    if _TYPE not in body:
+        return CarriedWrapper(wrapper, None)
+    name = body[_TYPE]
+    type_ = PayloadType.__members__.get(name) if isinstance(name, str) else None
+    if not type_:
+        raise TheirError(PAYLOAD_TYPE_UNKNOWN, f"{_TYPE} in the Body is no type of payloads")
+    return CarriedWrapper(wrapper, type_)
+
+
+def address_of(domain: str) -> str:
+    """How a domain is named where dm3 names are, too: `nlweb:shop.example`."""
+    return _PREFIX + domain
+
+
+def domain_at(name: str) -> str | None:
+    """The domain of such a name, in lower-case A-labels; None: it is a dm3 name. Raises TheirError(WRONG_SHAPE)."""
+    return read_receiver(name.removeprefix(_PREFIX), "the domain") if name.startswith(_PREFIX) else None
+
+
+def receiver_named(name: str) -> str:
+    """A receiver's name in its one form: of a dm3 name the normalised one, of a domain `address_of`.
+
+    Raises TheirError(NAME_INVALID or WRONG_SHAPE).
+    """
+    domain = domain_at(name)
+    return normalize(name) if domain is None else address_of(domain)

@@ -1,0 +1,76 @@
+"""A message to an NLWeb domain that the owner's post office has not accepted yet, as the archive holds it."""
+
+from base64 import b64encode
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+import orjson
+
+from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.nlweb_carrier import address_of
+from postroom.core.typed_members import Members
+from postroom.crypto.encodings import decode_base64
+
+_PENDING: Final = "nlweb"
+_REFUSED: Final = "nlweb-refused"
+STATES: Final = (_PENDING, _REFUSED)
+"""How an archive marks such messages among those that are not delivered yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnsentToDomain:
+    """A wrapper for a domain. `timestamp_ms`: when it was written.
+
+    `refused`: why it will never be accepted; empty: it is sent again. `earlier`: the IDs of earlier states that are
+    still stored.
+    """
+
+    domain: str
+    carried: CarriedWrapper
+    timestamp_ms: int
+    refused: str = ""
+    earlier: tuple[str, ...] = ()
+
+    @property
+    def to(self) -> str:
+        """The receiver, as a user names it."""
+        return address_of(self.domain)
+
+    @property
+    def origin(self) -> str:
+        """What all states of one message have in common, and the token with which it is sent: once."""
+        return sha256(self.domain.encode() + b"\0" + self.carried.wrapper).hexdigest()
+
+    @property
+    def state(self) -> str:
+        """How an archive marks it."""
+        return _REFUSED if self.refused else _PENDING
+
+    @property
+    def progress(self) -> tuple[bool, bool, bool]:
+        """Larger in a later state."""
+        return bool(self.refused), False, False
+
+    @property
+    def id(self) -> str:
+        """The ID of this state."""
+        return f"{self.state}:{self.origin}"
+
+    def encode(self) -> str:
+        """The message as JSON text."""
+        value = {
+            "domain": self.domain,
+            "wrapper": b64encode(self.carried.wrapper).decode(),
+            "type": self.carried.type,
+            "at": self.timestamp_ms,
+            "refused": self.refused,
+        }
+        return orjson.dumps(value).decode()
+
+
+def read_unsent_to_domain(members: Members) -> UnsentToDomain:
+    """The message in the members of its JSON text. Raises ValueError."""
+    type_ = None if members.any("type") is None else members.whole("type")
+    carried = CarriedWrapper(decode_base64(members.text("wrapper")), type_)
+    return UnsentToDomain(members.text("domain"), carried, members.whole("at"), members.text("refused"))

@@ -1,0 +1,127 @@
+"""People who chat as NLWeb domains: their post offices sign and send what is in their outboxes."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+from uuid import NAMESPACE_URL, uuid5
+
+from tests.client.chat.network import ChatNetwork, Device, Person, Points, Service, Waiting, wrapped
+
+from postroom.api.schemas import Queued, SentMessage
+from postroom.api.states import State
+from postroom.client.archive import Home
+from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.nlweb_carrier import SUBJECT, write_body
+from postroom.client.mailbox import MailboxError, TokenReusedError, UnavailableError
+from postroom.core.ijson import JsonValue
+from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.protocols.dm3.keys import UserKeys
+from postroom.protocols.nlweb.sign import Draft, sign, write
+from postroom.protocols.status.author import AuthorKey
+from postroom.protocols.status.messages import StatusMessage
+
+SHOP, BANK, EVE = "shop.example", "bank.example", "eve.example"
+_KEY: Final = PrivateKey.generate("ed25519")
+_KEYS: Final = {name: UserKeys.random() for name in (SHOP, BANK, EVE)}
+
+
+@dataclass
+class PostOffice:
+    """The post office of a domain. `error`: what it answers. `state`: of all messages. `loses_answers`: so many.
+
+    A token sends one message. All that was sent is in `service.seen`, by its token, with its content.
+    """
+
+    network: ChatNetwork
+    domain: str
+    error: MailboxError | None = None
+    state: State = State.QUEUED
+    loses_answers: int = 0
+
+    def send(self, to: str, subject: str, body: JsonValue, *, token: str) -> Queued:
+        if self.error:
+            raise self.error
+        seen, content = self.network[self.domain].service.seen, json.dumps([token, to, subject, body])
+        if content not in seen:
+            if any(json.loads(each)[0] == token for each in seen):
+                raise TokenReusedError("Another message was sent with this token.", reason="TokenReused")
+            seen.append(content)
+            self.deliver(to, subject, body)
+        if self.loses_answers:
+            self.loses_answers -= 1
+            raise UnavailableError("no answer")
+        return Queued(str(uuid5(NAMESPACE_URL, token)), self.state)
+
+    def sent_one(self, correlation: str) -> SentMessage:
+        return SentMessage(correlation, self.state, "", SUBJECT, "", reason="UnexpectedSubject", detail="no rule")
+
+    def deliver(self, to: str, subject: str, body: JsonValue) -> None:
+        """Sign a message, and file it in the receiver's mailbox."""
+        now_ms = self.network.tick()
+        correlation = str(uuid5(NAMESPACE_URL, f"{now_ms}"))
+        draft = Draft(self.domain, to, subject, correlation, now_ms, body, selector="pk1")
+        receiver = self.network.people[to].service
+        waiting = Waiting(
+            f"id-{now_ms}", self.domain, datetime.fromtimestamp(now_ms / 1000, UTC), write(sign(draft, _KEY)).decode()
+        )
+        waiting.receipt = {"protocol": "nlweb", "key_fingerprint": _KEY.public.fingerprint}
+        receiver.waiting.append(waiting)
+        receiver.after_filing()
+
+
+@dataclass
+class Outbox:
+    """An outbox as a device sees it that may die at each request."""
+
+    office: PostOffice
+    points: Points
+
+    def send(self, to: str, subject: str, body: JsonValue, *, token: str) -> Queued:
+        with self.points.around():
+            return self.office.send(to, subject, body, token=token)
+
+    def sent_one(self, correlation: str) -> SentMessage:
+        with self.points.around():
+            return self.office.sent_one(correlation)
+
+
+@dataclass
+class DomainPerson(Person):
+    """Somebody who chats as a domain, which has no dm3 profile."""
+
+    office: PostOffice = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.office = PostOffice(self.network, self.name)
+
+    def device(self, home: Home | None = None, points: Points | None = None) -> Device:
+        device = super().device(home, points)
+        device.chats.send_through(lambda: Outbox(self.office, device.points))
+        return device
+
+    def bring(self, to: str, message: StatusMessage, author: AuthorKey | None = None, *, signed: bool = True) -> None:
+        """Send a payload, whoever made it, in a message of the domain's. `author`: None: the domain itself."""
+        carried = CarriedWrapper(wrapped(message, author or self.author, signed=signed), None)
+        self.office.deliver(to, SUBJECT, write_body(carried))
+
+
+class DomainNetwork(ChatNetwork):
+    """shop.example, bank.example and eve.example, beside those with dm3 names."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name in (SHOP, BANK, EVE):
+            self.people[name] = DomainPerson(self, name, _KEYS[name], Service(self, name))
+
+    def domain(self, name: str) -> DomainPerson:
+        person = self.people[name]
+        assert isinstance(person, DomainPerson)
+        return person
+
+    def introduce(self, one: str, other: str) -> None:
+        """Two domains take each other's keys, and forget how."""
+        for name, partner in ((one, other), (other, one)):
+            device = self.device(name)
+            device.chats.trust(partner, self[partner].key)
+            device.pull()
