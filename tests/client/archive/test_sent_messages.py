@@ -31,7 +31,7 @@ def holding(*entries: StoredEnvelope) -> Archive:
 
 def test_a_sent_message_is_kept_in_the_conversation_with_its_receiver() -> None:
     mine = holding()
-    keep_sent(mine, SENT.message, Dm3Envelope(f"sealed {SENT.message.signature}", SENT.metadata), KEYS[BOB].public)
+    keep_sent(mine, [(SENT.message, Dm3Envelope(f"sealed {SENT.message.signature}", SENT.metadata))], KEYS[BOB].public)
     assert texts_of(mine.open(ALICE)) == ["other", "hello"]
     assert mine.conversations() == (ALICE,)
 
@@ -40,7 +40,7 @@ def test_a_message_that_is_kept_while_the_archive_moves_is_an_error() -> None:
     mine = holding()
     put_ownership(mine, Ownership(BOB, moved_to="elsewhere"), None)
     with pytest.raises(NotThisHomeError, match="elsewhere"):
-        keep_sent(mine, SENT.message, Dm3Envelope("sealed", SENT.metadata), KEYS[BOB].public)
+        keep_sent(mine, [(SENT.message, Dm3Envelope("sealed", SENT.metadata))], KEYS[BOB].public)
 
 
 @pytest.mark.parametrize("prefix", ["", "0x"])

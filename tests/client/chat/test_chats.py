@@ -366,7 +366,7 @@ def test_a_plain_text_that_is_blank_or_too_long_for_a_chat_is_shown_in_part(
 def test_a_plain_message_of_ones_own_stands_in_the_chat_that_one_wrote_in(network: ChatNetwork, alice: Device) -> None:
     sent = network[ALICE].sender().send(Dm3Draft(BOB, "plain"))
     assert sent.envelope is not None
-    keep_sent(alice.archive, sent.message, sent.envelope, network[ALICE].keys.signing.public)
+    keep_sent(alice.archive, [(sent.message, sent.envelope)], network[ALICE].keys.signing.public)
     alice.send(BOB, "in the chat")
     assert alice.texts(BOB) == ["plain", "in the chat"]
 

@@ -59,7 +59,7 @@ def test_what_is_stored_is_read_again_in_each_state(
     assert replace_unsent(archive, signed, sealed) == sealed
     assert read_unsent(archive) == [sealed, other]
     for each in (sealed, other):
-        remove_unsent(archive, each)
+        remove_unsent(archive, [each])
     assert read_unsent(archive) == []
 
 
@@ -76,7 +76,7 @@ def test_of_a_device_that_died_while_the_state_changed_the_later_state_counts(
     store_unsent(archive, [sealed])
     [found] = read_unsent(archive)
     assert found.sealed == sealed.sealed
-    remove_unsent(archive, found)
+    remove_unsent(archive, [found])
     assert read_unsent(archive) == []
 
 
@@ -95,7 +95,7 @@ def test_a_message_that_was_written_again_as_another_type_stands_for_the_first_o
     store_unsent(archive, [second])
     [found] = read_unsent(archive)
     assert found.message == second.message
-    remove_unsent(archive, found)
+    remove_unsent(archive, [found])
     assert read_unsent(archive) == []
 
 
@@ -112,7 +112,7 @@ def test_what_another_device_has_delivered_is_not_stored_again(
     archive: Archive, signed: UnsentMessage, sealed: UnsentMessage
 ) -> None:
     store_unsent(archive, [signed])
-    remove_unsent(archive, replace_unsent(archive, signed, sealed) or sealed)
+    remove_unsent(archive, [replace_unsent(archive, signed, sealed) or sealed])
     assert replace_unsent(archive, signed, sealed) is None
     assert read_unsent(archive) == []
 
@@ -146,7 +146,7 @@ def test_a_message_to_a_domain_stands_beside_the_others_in_each_state(archive: A
         store_unsent(archive, [refused])
         assert read_unsent(archive) == [signed, replace(refused, earlier=(pending.id,))]
         assert replace_unsent(archive, pending, refused) == refused
-        remove_unsent(archive, refused)
+        remove_unsent(archive, [refused])
         assert read_unsent(archive) == [signed]
 
 
@@ -163,5 +163,5 @@ def test_what_another_device_has_delivered_meanwhile_is_not_stored_again(archive
     store_unsent(archive, [pending])
     refused = replace(pending, refused="TooLarge")
     store_unsent(archive, [refused])
-    remove_unsent(archive, refused)
+    remove_unsent(archive, [refused])
     assert replace_unsent(archive, pending, refused) is None

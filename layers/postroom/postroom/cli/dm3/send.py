@@ -85,7 +85,7 @@ def send(
             sent = Dm3Sender(sender, keys, profiles, build_https(network, resolvers)).send(message)
         print_sent(sent, as_json=as_json)
         if archive and sent.envelope and sent.fate is SendOutcome.TAKEN:
-            keep_sent(archive, sent.message, sent.envelope, keys.signing.public)
+            keep_sent(archive, [(sent.message, sent.envelope)], keys.signing.public)
     raise typer.Exit(exit_of(sent))
 
 

@@ -1,6 +1,6 @@
 """dm3 messages that the owner sent: kept in the archive, and found again if their receiver asks for them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from postroom.client.archive.archive import Archive
@@ -30,13 +30,13 @@ class RequestedMessage:
     delivery_instruction: str | None = None
 
 
-def keep_sent(archive: Archive, message: Dm3Message, envelope: Dm3Envelope, key: PublicSigningKey) -> None:
-    """Store a message that a delivery service has accepted, in the conversation with its receiver.
+def keep_sent(archive: Archive, sent: Iterable[tuple[Dm3Message, Dm3Envelope]], key: PublicSigningKey) -> None:
+    """Store messages that delivery services have accepted, each in the conversation with its receiver.
 
-    `key`: the owner's, which has signed it. Raises NotThisHomeError if the archive moved meanwhile, and as `Archive`
+    `key`: the owner's, which has signed them. Raises NotThisHomeError if the archive moved meanwhile, and as `Archive`
     does.
     """
-    archive.store([store_envelope(envelope, message, None, signing_key=key)])
+    archive.store([store_envelope(envelope, message, None, signing_key=key) for message, envelope in sent])
     check_ownership(archive)
 
 

@@ -5,6 +5,7 @@ To names it is by dm3, to NLWeb domains through the outbox of the owner's post o
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from postroom.client.archive import Archive
 from postroom.client.archive.sent_messages import keep_sent
@@ -15,9 +16,20 @@ from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import NotNowError, TheirError
+from postroom.protocols.dm3.envelope import Dm3Envelope
 from postroom.protocols.dm3.message import Dm3Message, MessageType
 from postroom.protocols.dm3.reasons import MESSAGE_TYPE_UNSUPPORTED
 from postroom.protocols.dm3.sign import sign_message
+
+_TOGETHER_SECONDS: Final = 1.0
+
+
+class _Taken(NamedTuple):
+    """A message that a delivery service has accepted, as it was stored before and as it was sent."""
+
+    unsent: UnsentMessage
+    message: Dm3Message
+    envelope: Dm3Envelope
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,47 +57,65 @@ class ChatDelivery:
         return messages
 
     def deliver(self, messages: Iterable[Unsent]) -> Iterator[SentTo]:
-        """Send stored messages, those aside that were refused. Raises as `Archive` and `deliver_to_domain` do."""
+        """Send stored messages, those aside that were refused. Raises as `Archive` and `deliver_to_domain` do.
+
+        What is taken within a second is stored as sent together: each time, chunks of the archive are written again. A
+        device that dies before that leaves it unsent, and a delivery service that gets it again keeps one copy.
+        """
+        taken: list[_Taken] = []
+        since = 0.0
         for message in messages:
             if message.refused:
                 continue
-            yield self._deliver_to_domain(message) if isinstance(message, UnsentToDomain) else self._deliver(message)
+            if isinstance(message, UnsentToDomain):
+                yield self._deliver_to_domain(message)
+            else:
+                since = since if taken else self.sender.clock()
+                yield self._deliver(message, taken)
+                if self.sender.clock() - since >= _TOGETHER_SECONDS:
+                    self._keep(taken)
+        self._keep(taken)
+
+    def _keep(self, taken: list[_Taken]) -> None:
+        if taken:
+            keep_sent(self.archive, [(each.message, each.envelope) for each in taken], self.sender.keys.signing.public)
+            remove_unsent(self.archive, [each.unsent for each in taken])
+            taken.clear()
 
     def _deliver_to_domain(self, message: UnsentToDomain) -> SentTo:
         if self.outbox is None:
             return SentTo(message.to, SendOutcome.NOT_NOW, "", "no post office was named that sends to domains")
         return deliver_to_domain(self.archive, self.outbox(), message)
 
-    def _deliver(self, message: UnsentMessage) -> SentTo:
+    def _deliver(self, message: UnsentMessage, taken: list[_Taken]) -> SentTo:
         sealed = message.sealed
         try:
             if sealed is None:
                 later = replace(message, sealed=self.sender.seal(message.message), earlier=())
-                return self._deliver_later(message, later)
+                return self._deliver_later(message, later, taken)
             sent = self.sender.send_sealed(sealed)
         except NotNowError as error:
             return SentTo(message.to, SendOutcome.NOT_NOW, str(error.reason), error.detail or error.reason.sentence)
         except TheirError as error:
             return self._refused(message, str(error.reason), error.detail or error.reason.sentence)
         if sent.fate is SendOutcome.TAKEN and sent.envelope is not None:
-            keep_sent(self.archive, sent.message, sent.envelope, self.sender.keys.signing.public)
-            remove_unsent(self.archive, message)
+            taken.append(_Taken(message, sent.message, sent.envelope))
             return SentTo(message.to, SendOutcome.TAKEN)
         last = sent.attempts[-1]
         if sent.fate is SendOutcome.NOT_NOW:
             return SentTo(message.to, SendOutcome.NOT_NOW, last.reason, last.detail)
         if last.reason == str(MESSAGE_TYPE_UNSUPPORTED) and message.message.metadata.type is not MessageType.NEW:
-            return self._deliver_later(message, self._as_new(message))
+            return self._deliver_later(message, self._as_new(message), taken)
         return self._refused(message, last.reason, last.detail)
 
-    def _deliver_later(self, message: UnsentMessage, later: UnsentMessage) -> SentTo:
+    def _deliver_later(self, message: UnsentMessage, later: UnsentMessage, taken: list[_Taken]) -> SentTo:
         """Send a message in a later state; another device may be in one that is later still."""
         stored = replace_unsent(self.archive, message, later)
         if stored is None:
             return SentTo(message.to, SendOutcome.TAKEN)
         if stored.refused:
             return SentTo(message.to, SendOutcome.REFUSED, stored.refused)
-        return self._deliver(stored)
+        return self._deliver(stored, taken)
 
     def _refused(self, message: UnsentMessage, reason: str, detail: str) -> SentTo:
         replace_unsent(self.archive, message, replace(message, refused=reason or detail, earlier=()))

@@ -55,7 +55,7 @@ def deliver_to_domain(archive: Archive, outbox: ChatOutbox, message: UnsentToDom
         archive, message.domain, SUBJECT, body,
         at_ms=message.timestamp_ms, token=message.origin, correlation=queued.correlation,
     )  # fmt: skip
-    remove_unsent(archive, message)
+    remove_unsent(archive, [message])
     return SentTo(message.to, SendOutcome.TAKEN)
 
 

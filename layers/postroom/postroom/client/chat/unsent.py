@@ -108,10 +108,11 @@ def read_unsent(archive: Archive) -> list[Unsent]:
     return [_latest(each) for each in states.values()]
 
 
-def remove_unsent(archive: Archive, message: Unsent) -> None:
-    """Remove a message in this state and earlier ones: it is delivered, or stored in a later state. Raises as `Archive`
-    does."""
-    archive.merge(UNSENT, [_removed(id_, message.timestamp_ms) for id_ in (*message.earlier, message.id)])
+def remove_unsent(archive: Archive, messages: Iterable[Unsent]) -> None:
+    """Remove messages in these states and earlier ones: they are delivered, or stored in a later state. Raises as
+    `Archive` does."""
+    ids = [(id_, message.timestamp_ms) for message in messages for id_ in (*message.earlier, message.id)]
+    archive.merge(UNSENT, [_removed(*each) for each in ids])
 
 
 def replace_unsent(archive: Archive, message: U, later: U) -> U | None:
@@ -121,7 +122,7 @@ def replace_unsent(archive: Archive, message: U, later: U) -> U | None:
     Raises as `Archive` does.
     """
     store_unsent(archive, [later])
-    remove_unsent(archive, message)
+    remove_unsent(archive, [message])
     now = (each for each in read_unsent(archive) if isinstance(each, type(later)) and each.origin == later.origin)
     return next(now, None)
 
