@@ -3,6 +3,7 @@
 from typing import Final
 
 from tests.fuzz import (
+    chat_carriers,
     dcp_connections,
     dcp_guardian,
     dcp_sockets,
@@ -43,6 +44,7 @@ _MODULES: Final = (
     inboxes,
     status_texts,
     status_payloads,
+    chat_carriers,
 )
 
 ENTRIES: Final[dict[str, Entry]] = {entry.name: entry for module in _MODULES for entry in module.ENTRIES}

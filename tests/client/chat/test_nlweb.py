@@ -268,7 +268,8 @@ def test_an_index_shows_the_same_of_domains_and_reads_nothing_again(
     bank.send(TO_SHOP, "hello")
     for author in (network[SHOP].author, STRANGER):
         said_by(network, author, "hello")
-    network.domain(SHOP).office.deliver(BANK, SUBJECT, {"Status": "none"})
+    for body in ({"Status": "AAA"}, {"Status": "AAAA", "Type": "NEWS"}):
+        network.domain(SHOP).office.deliver(BANK, SUBJECT, body)
     network.domain(SHOP).bring(BANK, sending.text_message(to(bank.chats.own), network.now_ms, 1, "?"), signed=False)
     bank.pull()
 
@@ -280,7 +281,7 @@ def test_an_index_shows_the_same_of_domains_and_reads_nothing_again(
 
     bank.chats.refresh()
     first = read()
-    assert len(bank.chats.memory.discarded) == 2
+    assert len(bank.chats.memory.discarded) == 3
     assert len(bank.chats.memory.domains[SHOP].authors) == 2
     monkeypatch.setattr("postroom.client.chat.entries.read_nlweb_message", None)
     monkeypatch.setattr("postroom.protocols.status.verify.author_of", None)

@@ -10,6 +10,7 @@ from pybase64 import b64decode, b64encode_as_string
 from postroom.client.chat.channels import read_channel, write_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.entries import ChatEntry, ReadEntry, payload_from_domain, payload_of
+from postroom.client.chat.nlweb_carrier import OF_BODIES
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.typed_members import Members
@@ -18,7 +19,6 @@ from postroom.protocols.dm3.stored import Tombstone, read_entry
 from postroom.protocols.status.ids import MessageId
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.verify import RecoveredKeys, recovered_keys
-from postroom.reasons import reason_of
 
 
 def write_read_entry(entry: ReadEntry) -> bytes:
@@ -85,7 +85,7 @@ def parse_read_entry(data: bytes, own: ChatKey) -> ReadEntry:
 
 
 def _error(code: str, detail: str) -> TheirError:
-    return TheirError(reason_of(code), detail)
+    return TheirError(OF_BODIES[code], detail)
 
 
 def _tombstone(value: JsonValue) -> Tombstone:

@@ -20,6 +20,9 @@ from postroom.protocols.status.reasons import PAYLOAD_TYPE_UNKNOWN, WRAPPER_INVA
 SUBJECT: Final = "Payload@Status"
 """The Subject of messages that carry chats."""
 
+OF_BODIES: Final = {str(reason): reason for reason in (WRAPPER_INVALID, PAYLOAD_TYPE_UNKNOWN)}
+"""Why a Body carries no wrapper, by code."""
+
 _WRAPPER: Final = "Status"
 _TYPE: Final = "Type"
 _PREFIX: Final = "nlweb:"

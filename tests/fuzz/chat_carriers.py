@@ -1,0 +1,56 @@
+"""Fuzzing of what carries chats: Bodies of NLWeb messages, and the NLWeb messages of an archive."""
+
+from base64 import b64encode
+from typing import Final
+
+import orjson
+from tests.fuzz.entry import Entry, fuzzed, text_of
+from tests.fuzz.status_payloads import OF_WRAPPERS, WRAPPERS
+from tests.protocols.status.known import BOB
+
+from postroom.client.archive.nlweb_messages import read_content
+from postroom.client.chat.entries import ChatEntry, read_nlweb_message
+from postroom.client.chat.entry_json import parse_read_entry, write_read_entry
+from postroom.client.chat.nlweb_carrier import SUBJECT, write_body
+from postroom.core.errors import TheirError
+from postroom.protocols.dm3.stored import Received
+
+DOMAIN: Final = "shop.example"
+AT: Final = 1_795_253_400_000
+
+
+def _sent(body: object) -> bytes:
+    return orjson.dumps({"Header": {"From": "bank.example", "To": DOMAIN, "Subject": SUBJECT}, "Body": body})
+
+
+BODIES: Final = (
+    *({"Status": b64encode(each).decode()} for each in (*WRAPPERS[:3], *WRAPPERS[9:11], b"")),
+    {"Status": b64encode(WRAPPERS[0]).decode(), "Type": "CHAT_MESSAGE_IDENTITY"},
+    {"Status": "AAA"},
+    {"Status": "AAAA", "Text": "hi"},
+    None,
+)
+
+
+@fuzzed("client.chat.nlweb_carrier", "client.archive.nlweb_messages", seeds=tuple(map(_sent, BODIES)), is_json=True)
+def nlweb_chats(data: bytes) -> None:
+    """A message of an archive carries no chat, or is one that reads the same from an index, or is discarded."""
+    text = text_of(data)
+    if not text:
+        return
+    entry = Received("id", AT, DOMAIN, '{"sent": true}', text)
+    found = read_nlweb_message(entry, BOB.public)
+    if found is None:
+        return
+    again = parse_read_entry(write_read_entry(found), BOB.public)
+    assert isinstance(again, ChatEntry)
+    assert (again.payload, str(again.error)) == (found.payload, str(found.error))
+    if found.error is not None:
+        assert isinstance(found.error, TheirError)
+        assert found.error.reason in OF_WRAPPERS
+        assert found.payload is None
+    if found.carried is not None:
+        assert write_body(found.carried) == read_content(entry).body
+
+
+ENTRIES: Final[tuple[Entry, ...]] = (nlweb_chats,)
