@@ -9,8 +9,10 @@ from typing import Final
 
 from benchmarks.harness import Benchmark, Effort, Table, marked, times
 from benchmarks.status_sample import NOW_MS, OWN, bare_message, text
+from tests.client.chat.network import ALICE, BOB, ChatNetwork
 
-from postroom.client.archive import Archive, FolderHome
+from postroom.client.archive import Archive, FolderHome, MemoryHome
+from postroom.client.chat.chats import CHUNK_BYTES
 from postroom.client.chat.dm3_carrier import encodings, find_wrapper
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.reading import ConversationReader
@@ -34,28 +36,38 @@ wrappers by the libraries alone (as in `status`). *Reading* is what each command
 a command that finds nothing new asks for the etag of each conversation, and checks what the index holds by all rules
 but those of signatures; *after a new message* it opens one conversation more.
 
+*Writing*: the bytes that the archive's home gets when one text of 250 characters is sent, in a conversation that has
+so many messages already. The message is stored, sent, stored as a sent one and removed from the unsent ones; each time,
+the last chunk of a conversation is written again, which is full with {CHUNK_BYTES // 1000} kB.
+
 Goal: making ≤ {MOST_TO_BARE} × bare.
 """
 
+CONVERSATIONS: Final = {"none": 0, "100": 1000, "1,000": 100, "10,000": 10}
+"""Numbers of messages, each a part of all."""
 _OWNER: Final = "bob.eth"
 _PARTNERS: Final = 100
 _CHARACTERS: Final = 250
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """One table: a row for each use of the index."""
+    """Two tables: a row for each use of the index, and one for each length of a conversation that is written to."""
+    return [_reading(effort), _writing(effort)]
+
+
+def _reading(effort: Effort) -> Table:
     key = PrivateSigningKey.generate()
     with TemporaryDirectory() as folder:
         archive = Archive.of(FolderHome(Path(folder, "mail")), _OWNER, key.sign(_OWNER.encode()), StorageKey(bytes(32)))
         for partner in range(_PARTNERS):
             numbers = range(partner, effort.messages, _PARTNERS)
-            archive.store([_message(key, partner, number) for number in numbers])
+            archive.store([_message(key, f"friend{partner}.eth", _OWNER, number) for number in numbers])
         index = ChatIndex(archive, Path(folder, "cache"))
         bare = _seconds(partial(_bare, archive))
         reading = _seconds(partial(_read, archive, None))
         making = _seconds(partial(_read, archive, index))
         using = _seconds(partial(_read, archive, index))
-        archive.store([_message(key, 0, effort.messages)])
+        archive.store([_message(key, "friend0.eth", _OWNER, effort.messages)])
         after = _seconds(partial(_read, archive, index))
     rows = (
         ("making : bare", marked(making / bare, reached=making / bare <= MOST_TO_BARE)),
@@ -63,7 +75,40 @@ def measure(effort: Effort) -> Sequence[Table]:
         ("reading : using, nothing is new", times(reading / using)),
         ("reading : using, after a new message", times(reading / after)),
     )
-    return [Table("", ("what", "ratio"), rows)]
+    return Table("Reading", ("what", "ratio"), rows)
+
+
+def _writing(effort: Effort) -> Table:
+    rows = []
+    for name, part in CONVERSATIONS.items():
+        written, requests = _written(effort.messages // part if part else 0)
+        rows.append((f"{name} before", f"{requests}", times(written / _CHARACTERS)))
+    return Table("Writing", ("messages", "requests that write", "bytes written : those of the text"), tuple(rows))
+
+
+class _CountingHome(MemoryHome):
+    """A home that counts what it gets."""
+
+    written = requests = 0
+
+    def put(self, key: str, data: bytes, *, etag: str | None) -> str:
+        """Replace a container."""
+        self.written += len(data)
+        self.requests += 1
+        return super().put(key, data, etag=etag)
+
+
+def _written(before: int) -> tuple[int, int]:
+    """The bytes that a home gets when one message is sent after so many others, and in how many requests."""
+    network, home = ChatNetwork(), _CountingHome()
+    alice = network[ALICE].device(home)
+    key = network[ALICE].keys.signing
+    alice.archive.with_chunks_of(CHUNK_BYTES).store([_message(key, ALICE, BOB, number) for number in range(before)])
+    # With the first one, the sender's name is sent, too.
+    alice.send(BOB, "hello")
+    home.written = home.requests = 0
+    alice.send(BOB, "x" * _CHARACTERS)
+    return home.written, home.requests
 
 
 def _read(archive: Archive, index: ChatIndex | None) -> None:
@@ -78,18 +123,17 @@ def _bare(archive: Archive) -> None:
                 bare_message(carried.wrapper)
 
 
-def _message(key: PrivateSigningKey, partner: int, number: int) -> StoredEnvelope:
-    sender = f"friend{partner}.eth"
+def _message(key: PrivateSigningKey, sender: str, receiver: str, number: int) -> StoredEnvelope:
     words = f"{number} ".ljust(_CHARACTERS, "x")
     payload = write_payload(text(words, NOW_MS + number))
     ethereum_key = key.ethereum_key
     author = AuthorKey.from_secret(ethereum_key.secret if ethereum_key else b"")
     wrapper = write_wrapper(payload, author.sign(payload), PayloadType.CHAT_MESSAGE)
     attachments = tuple(map(Attachment, encodings(wrapper, PayloadType.CHAT_MESSAGE, {})))
-    message = sign_message(words, MessageMetadata(_OWNER, sender, NOW_MS + number), key, attachments=attachments)
+    message = sign_message(words, MessageMetadata(receiver, sender, NOW_MS + number), key, attachments=attachments)
     envelope = write_envelope(
         message,
-        delivery=DeliveryInformation(_OWNER, sender),
+        delivery=DeliveryInformation(receiver, sender),
         receiver_key=bytes(32),
         service_key=bytes(32),
         signing=key,
@@ -110,4 +154,4 @@ def _seconds(go: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-BENCHMARK = Benchmark("chat-index", "The index of 100,000 messages of chats", NOTES, measure)
+BENCHMARK = Benchmark("chat-index", "Chats in an archive: the index, and what is written", NOTES, measure)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as program
-from benchmarks import bench_hostile, bench_verify
+from benchmarks import bench_chat_index, bench_hostile, bench_verify
 from benchmarks.bench_dnssec import HOSTILE, SIGNED_BY
 from benchmarks.bench_flow import INBOX_PARTS, PARTS
 from benchmarks.bench_status import ROWS as STATUS_ROWS
@@ -58,6 +58,13 @@ ROWS = {
     "chats": [
         *("1,000", "10,000", "100,000", "1,000,000"),
         *("the last 50", "the clock"),
+    ],
+    "chat-index": [
+        "making : bare",
+        "reading : making",
+        "reading : using, nothing is new",
+        "reading : using, after a new message",
+        *(f"{size} before" for size in bench_chat_index.CONVERSATIONS),
     ],
     "flow": [
         *(f"{key}, batch {size}" for key in ("Ed25519", "RSA-2048") for size in (1, 10, 100)),

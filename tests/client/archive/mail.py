@@ -36,7 +36,7 @@ def archive(home: Any = None, **settings: Any) -> Archive:
 
 def in_small_chunks(mine: Archive) -> Archive:
     """The archive with smaller chunks than any other has, so that little mail fills several."""
-    return replace(mine, filing=replace(mine.filing, chunk_bytes=500_000))
+    return mine.with_chunks_of(500_000)
 
 
 def sealed(

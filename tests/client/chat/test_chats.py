@@ -1,8 +1,9 @@
 """What people who chat see: the same on both sides, whatever strangers send."""
 
 import pytest
-from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, MALLORY, ChatNetwork, Device
+from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, MALLORY, ChatNetwork, Device, Points
 
+import postroom.client.chat.chats as chats_module
 from postroom.client.archive import MemoryHome
 from postroom.client.archive.sent_messages import keep_sent
 from postroom.client.chat import ChatError, NoChatKeyError, NoSuchChatError
@@ -369,6 +370,35 @@ def test_a_plain_message_of_ones_own_stands_in_the_chat_that_one_wrote_in(networ
     keep_sent(alice.archive, [(sent.message, sent.envelope)], network[ALICE].keys.signing.public)
     alice.send(BOB, "in the chat")
     assert alice.texts(BOB) == ["plain", "in the chat"]
+
+
+def test_what_is_written_again_with_each_message_stays_short(
+    network: ChatNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chats_module, "CHUNK_BYTES", 6000)
+    alice = network.device(ALICE)
+    for number in range(8):
+        alice.send(BOB, f"text {number}")
+    longest = max(map(len, network[ALICE].home.containers().values()))
+    assert longest < 9000
+    assert alice.texts(BOB) == [f"text {number}" for number in range(8)]
+
+
+def test_what_is_taken_within_a_second_is_stored_together(
+    network: ChatNetwork, alice: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice.chats.join("tea", [BOB, CAROL, MALLORY])
+    alice.send("#tea", "first")
+    together = _points_of_sending(network)
+    monkeypatch.setattr(network, "clock", lambda: network.tick(2000) / 1000)
+    # Two removals from the unsent messages more, each of which writes a chunk and the conversation.
+    assert _points_of_sending(network) == together + 2 * 2 * 2
+
+
+def _points_of_sending(network: ChatNetwork) -> int:
+    points = Points()
+    network[ALICE].device(points=points).send("#tea", "hello")
+    return points.passed
 
 
 # ---- channels ------------------------------------------------------------------------------------------------------

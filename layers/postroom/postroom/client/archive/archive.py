@@ -11,7 +11,7 @@ sees encrypted bytes. It can lose them, or return an older state, but it cannot 
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from nacl.utils import random as random_bytes
@@ -60,6 +60,10 @@ class Archive:
         return cls(
             home, listed(owner), ArchiveFiling(root_key(signature), storage_key, nonce, chunk_bytes, keep_history)
         )
+
+    def with_chunks_of(self, chunk_bytes: int) -> "Archive":
+        """The same archive, in which chunks are full with so many bytes. A longer message has a chunk of its own."""
+        return replace(self, filing=replace(self.filing, chunk_bytes=chunk_bytes))
 
     def store(self, envelopes: Iterable[StoredEnvelope | Received]) -> None:
         """Store messages, each in its conversation, once. Raises TheirError(NAME_INVALID) before anything is stored."""

@@ -78,6 +78,8 @@ from postroom.protocols.status.sent_profile import profile_digest
 from postroom.protocols.status.verify import ChatRef
 from postroom.protocols.status.wrapper import write_wrapper
 
+CHUNK_BYTES: Final = 500_000
+"""Of a chunk of the archive: the last one is written again with each message, and chats have many short ones."""
 _SHORTEST_PREFIX: Final = 8
 """Characters of an ID's beginning that a user must give, 0x among them."""
 
@@ -127,11 +129,11 @@ class Chats:
                 f"the keys of {sender.name} sign with Ed25519; chats need a profile with a secp256k1 key, as "
                 "`postroom dm3 keygen` makes it"
             )
-        self._archive = archive
+        self._archive = archive.with_chunks_of(CHUNK_BYTES)
         self._sender = sender
         self._key = AuthorKey.from_secret(key.secret)
-        self._delivery = ChatDelivery(archive, sender)
-        self._reader = ConversationReader(archive, self.own, index)
+        self._delivery = ChatDelivery(self._archive, sender)
+        self._reader = ConversationReader(self._archive, self.own, index)
         self._memory: ChatMemory | None = None
 
     @property
