@@ -17,7 +17,7 @@ HEAD = '''\
 
 from functools import partial
 {imports}
-from postroom.client.chat.chats import ChatTarget, SentChatMessage, WaitingMail
+from postroom.client.chat.chats import SentChatMessage, WaitingMail
 from postroom.client.chat.in_thread import ChatsInThread
 
 

@@ -2,9 +2,10 @@
 
 from postroom.client.chat.aio import AsyncChats
 from postroom.client.chat.changes import ChangeKind, ChatChange
-from postroom.client.chat.chats import Chats, ChatTarget, SentChatMessage
+from postroom.client.chat.chats import Chats, SentChatMessage
 from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
 from postroom.client.chat.sent_to import SentTo
+from postroom.client.chat.targets import ChatTarget
 
 __all__ = [
     "AsyncChats",

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from postroom.client.archive.pull import MailSource, Pulled
-from postroom.client.chat.chats import ChatTarget, SentChatMessage
+from postroom.client.chat.chats import SentChatMessage
 from postroom.client.chat.domain_delivery import ChatOutbox
 from postroom.client.chat.in_thread import ChatsInThread
 from postroom.client.chat.sent_to import SentTo
+from postroom.client.chat.targets import ChatTarget
 from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
 from postroom.protocols.status.enums import ReactionKind
 from postroom.protocols.status.keys import ChatKey

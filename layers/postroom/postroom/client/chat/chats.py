@@ -9,9 +9,9 @@ The archive is the memory: what is sent is stored there before it leaves, and ev
 the same. `pull` of `client.archive` brings what others sent.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 from uuid import uuid4
 
@@ -21,9 +21,9 @@ from postroom.client.archive.receiving import MailReceiver, WaitingMessage
 from postroom.client.chat.changes import ChatChange, Shown, all_shown, changes_between
 from postroom.client.chat.channels import ChannelRecord, write_channel
 from postroom.client.chat.delivery import ChatDelivery
-from postroom.client.chat.dm3_carrier import CarriedWrapper, chat_key_at, dm3_type, encodings, plain_text
+from postroom.client.chat.dm3_carrier import CarriedWrapper, dm3_type, encodings, plain_text
 from postroom.client.chat.domain_delivery import ChatOutbox
-from postroom.client.chat.domain_keys import DomainKey, trust, trusted_keys
+from postroom.client.chat.domain_keys import trust, trusted_keys
 from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.memory import ChatMemory, read_memory
@@ -31,6 +31,7 @@ from postroom.client.chat.nlweb_carrier import address_of, domain_at, receiver_n
 from postroom.client.chat.profiles_sent import contact_update_of, contact_updates_due, names_of_contact, profile_now
 from postroom.client.chat.reading import ConversationReader
 from postroom.client.chat.sent_to import SentTo
+from postroom.client.chat.targets import ChatTarget, TargetFinder
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.core.errors import NotNowError, TheirError
@@ -99,19 +100,6 @@ class WaitingMail(MailSource, Protocol):
     def unread(self, *, wait: float | bool = False) -> Iterator[WaitingMessage]:
         """Each message, once. `wait`: for more of them, until none came for so many seconds; True: for ever."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ChatTarget:
-    """A chat, and whom a message in it goes to: dm3 names, and domains as `address_of` names them.
-
-    `names`: of members, which others may need for an answer.
-    """
-
-    ref: ChatRef
-    receivers: tuple[str, ...]
-    unreached: tuple[ChatKey, ...] = ()
-    names: Mapping[ChatKey, str] = field(default_factory=dict)
 
 
 class Chats:
@@ -183,96 +171,10 @@ class Chats:
 
         Raises NoSuchChatError, NoChatKeyError, ChatError; TheirError and NotNowError as profiles are looked up.
         """
-        if to.startswith("#"):
-            return self._channel(to[1:])
-        # Anybody may give a group any name: one that looks like a dm3 name must not get messages for that user.
-        found = [chat for chat in self.view().groups() if to == chat.ref.id or (to == chat.name and "." not in to)]
-        if len(found) > 1:
-            raise ChatError(f"{len(found)} groups are called {to!r}: name one by its ID, as `chat list` shows it")
-        return self._group(found[0]) if found else self._person(to)
+        return self._targets().find(to)
 
-    def _channel(self, channel: str) -> ChatTarget:
-        record = self.memory.channels.get(channel)
-        if record is None or not record.is_joined:
-            raise NoSuchChatError(f"you are not in #{channel}: `postroom chat join` joins it")
-        return ChatTarget(ChatRef(ChatKind.PUBLIC_GROUP, channel), record.receivers)
-
-    def _person(self, name: str) -> ChatTarget:
-        try:
-            domain = domain_at(name)
-            normalized = normalize(name) if domain is None else ""
-        except TheirError as error:
-            if name in self.memory.domains:
-                return self._domain(name)
-            raise ChatError(f"{name!r} is no dm3 name, and no group is called so: {error.detail}") from None
-        if domain is not None:
-            return self._domain(domain)
-        try:
-            key = chat_key_at(self._sender.profiles.user(normalized))
-        except NotNowError:
-            # What is there can be read, and a message waits until it can be encrypted.
-            if (key := self.memory.key_at(normalized)) is None:
-                raise
-        except TheirError as error:
-            if error.reason != PROFILE_UNKNOWN:
-                raise
-            if normalized in self.memory.domains and self.memory.key_at(normalized) is None:
-                return self._domain(normalized)
-            raise NoSuchChatError(
-                f"{normalized} has no profile, and no group is called so: {error.detail}; if it is an NLWeb domain, "
-                f"name it {address_of(normalized)}"
-            ) from None
-        if key is None:
-            raise NoChatKeyError(
-                f"{normalized} signs with an Ed25519 key: it can be sent dm3 messages (`postroom dm3 send`), no chats"
-            )
-        return ChatTarget(ChatRef(ChatKind.ONE_TO_ONE, key), (normalized,))
-
-    def _domain(self, domain: str) -> ChatTarget:
-        key = self.memory.domains.get(domain, DomainKey()).key
-        if key is None:
-            raise NoSuchChatError(
-                f"the chat key of {domain} is not known: it has not written to you; `postroom chat trust {domain} KEY` "
-                "says which one it is"
-            )
-        return ChatTarget(ChatRef(ChatKind.ONE_TO_ONE, key), (address_of(domain),))
-
-    def _group(self, chat: ShownChat) -> ChatTarget:
-        """A group, whether one is in it or was: its messages may still be read."""
-        names: dict[ChatKey, str] = {}
-        for member in chat.members:
-            if (name := self._name_of(member)) is not None:
-                names[member] = name
-        others = [member for member in chat.members if member != self.own]
-        return ChatTarget(
-            chat.ref,
-            tuple(names[member] for member in others if member in names),
-            tuple(member for member in others if member not in names),
-            names,
-        )
-
-    def _name_of(self, key: ChatKey) -> str | None:
-        """A name whose profile has a key; None: none is known."""
-        return self.name if key == self.own else self._name_among(key, self.memory.names_of(key))
-
-    def _name_among(self, key: ChatKey, names: Iterable[str]) -> str | None:
-        """The first name whose profile has a key; None: none has it.
-
-        If it cannot be looked up now, one from which messages of the key came is used, and none that others say: it may
-        have any key by the time that the message is encrypted.
-        """
-        for name in names:
-            if domain_at(name) is not None:
-                return name
-            try:
-                if chat_key_at(self._sender.profiles.user(name)) == key:
-                    return name
-            except NotNowError:
-                if name in self.memory.proven.get(key, ()):
-                    return name
-            except TheirError:
-                continue
-        return None
+    def _targets(self) -> TargetFinder:
+        return TargetFinder(self.memory, self._sender.profiles, self.name)
 
     # --- sending ------------------------------------------------------------------------------------------------
 
@@ -441,12 +343,12 @@ class Chats:
 
     def _members(self, names: Sequence[str]) -> dict[str, ChatKey]:
         """The chat keys of names, by receiver. Raises as `_key_at` does."""
-        targets = [self._person(name) for name in names]
+        targets = [self._targets().person(name) for name in names]
         return {target.receivers[0]: ChatKey(target.ref.id) for target in targets}
 
     def _key_at(self, name: str) -> ChatKey:
         """The chat key of a name. Raises NoChatKeyError; TheirError and NotNowError as its profile is looked up."""
-        return ChatKey(self._person(name).ref.id)
+        return ChatKey(self._targets().person(name).ref.id)
 
     # --- channels and one's own devices -------------------------------------------------------------------------
 
@@ -461,7 +363,7 @@ class Chats:
 
     def part(self, channel: str) -> SentChatMessage:
         """Leave a channel. Raises NoSuchChatError."""
-        self._channel(channel)
+        self._targets().channel(channel)
         return self._keep_channel(channel, False, (), False)
 
     def clear(self, to: str) -> SentChatMessage:
@@ -545,7 +447,7 @@ class Chats:
         key = self._key_at(name)
         if key == self.own:
             raise ChatError("this is you: a contact is somebody else")
-        if domain_at(self._person(name).receivers[0]) is not None:
+        if domain_at(self._targets().person(name).receivers[0]) is not None:
             raise ChatError(f"{name} is an NLWeb domain: contacts have dm3 names")
         return self._and_contacts(self._keep_contact(key, normalize(name), added=True))
 
@@ -568,7 +470,7 @@ class Chats:
         digest = profile_digest(contact_update_of(profile, profile.clock))
         updates = []
         for key in contact_updates_due(contacts, names, sent, digest, profile.clock):
-            ref, name = ChatRef(ChatKind.ONE_TO_ONE, key), self._name_among(key, names[key])
+            ref, name = ChatRef(ChatKind.ONE_TO_ONE, key), self._targets().name_among(key, names[key])
             if name is not None:
                 clock, now_ms = self._next(ref)
                 updates.append((ChatTarget(ref, (name,)), contact_update_of(profile, clock), now_ms))

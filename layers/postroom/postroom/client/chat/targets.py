@@ -1,0 +1,137 @@
+"""The chats that a user names, and whom messages in them go to."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from postroom.client.chat.dm3_carrier import chat_key_at
+from postroom.client.chat.domain_keys import DomainKey
+from postroom.client.chat.errors import ChatError, NoChatKeyError, NoSuchChatError
+from postroom.client.chat.memory import ChatMemory
+from postroom.client.chat.nlweb_carrier import address_of, domain_at
+from postroom.core.errors import NotNowError, TheirError
+from postroom.protocols.dm3.explain import ExplainedProfiles
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.reasons import PROFILE_UNKNOWN
+from postroom.protocols.status.chat_view import ShownChat
+from postroom.protocols.status.enums import ChatKind
+from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.verify import ChatRef
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTarget:
+    """A chat, and whom a message in it goes to: dm3 names, and domains as `address_of` names them.
+
+    `names`: of members, which others may need for an answer.
+    """
+
+    ref: ChatRef
+    receivers: tuple[str, ...]
+    unreached: tuple[ChatKey, ...] = ()
+    names: Mapping[ChatKey, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetFinder:
+    """Finds chats among all of a user's, and looks profiles up. `name`: the user's own, normalised."""
+
+    memory: ChatMemory
+    profiles: ExplainedProfiles
+    name: str
+
+    def find(self, to: str) -> ChatTarget:
+        """As `Chats.find`."""
+        if to.startswith("#"):
+            return self.channel(to[1:])
+        # Anybody may give a group any name: one that looks like a dm3 name must not get messages for that user.
+        found = [
+            chat for chat in self.memory.view().groups() if to == chat.ref.id or (to == chat.name and "." not in to)
+        ]
+        if len(found) > 1:
+            raise ChatError(f"{len(found)} groups are called {to!r}: name one by its ID, as `chat list` shows it")
+        return self._group(found[0]) if found else self.person(to)
+
+    def channel(self, channel: str) -> ChatTarget:
+        """A channel that the user has joined. Raises NoSuchChatError."""
+        record = self.memory.channels.get(channel)
+        if record is None or not record.is_joined:
+            raise NoSuchChatError(f"you are not in #{channel}: `postroom chat join` joins it")
+        return ChatTarget(ChatRef(ChatKind.PUBLIC_GROUP, channel), record.receivers)
+
+    def person(self, name: str) -> ChatTarget:
+        """The chat of two with a dm3 name or a domain. Raises as `find` does."""
+        try:
+            domain = domain_at(name)
+            normalized = normalize(name) if domain is None else ""
+        except TheirError as error:
+            if name in self.memory.domains:
+                return self._domain(name)
+            raise ChatError(f"{name!r} is no dm3 name, and no group is called so: {error.detail}") from None
+        if domain is not None:
+            return self._domain(domain)
+        try:
+            key = chat_key_at(self.profiles.user(normalized))
+        except NotNowError:
+            # What is there can be read, and a message waits until it can be encrypted.
+            if (key := self.memory.key_at(normalized)) is None:
+                raise
+        except TheirError as error:
+            if error.reason != PROFILE_UNKNOWN:
+                raise
+            if normalized in self.memory.domains and self.memory.key_at(normalized) is None:
+                return self._domain(normalized)
+            raise NoSuchChatError(
+                f"{normalized} has no profile, and no group is called so: {error.detail}; if it is an NLWeb domain, "
+                f"name it {address_of(normalized)}"
+            ) from None
+        if key is None:
+            raise NoChatKeyError(
+                f"{normalized} signs with an Ed25519 key: it can be sent dm3 messages (`postroom dm3 send`), no chats"
+            )
+        return ChatTarget(ChatRef(ChatKind.ONE_TO_ONE, key), (normalized,))
+
+    def _domain(self, domain: str) -> ChatTarget:
+        key = self.memory.domains.get(domain, DomainKey()).key
+        if key is None:
+            raise NoSuchChatError(
+                f"the chat key of {domain} is not known: it has not written to you; `postroom chat trust {domain} KEY` "
+                "says which one it is"
+            )
+        return ChatTarget(ChatRef(ChatKind.ONE_TO_ONE, key), (address_of(domain),))
+
+    def _group(self, chat: ShownChat) -> ChatTarget:
+        """A group, whether one is in it or was: its messages may still be read."""
+        names: dict[ChatKey, str] = {}
+        for member in chat.members:
+            if (name := self._name_of(member)) is not None:
+                names[member] = name
+        others = [member for member in chat.members if member != self.memory.log.own]
+        return ChatTarget(
+            chat.ref,
+            tuple(names[member] for member in others if member in names),
+            tuple(member for member in others if member not in names),
+            names,
+        )
+
+    def _name_of(self, key: ChatKey) -> str | None:
+        """A name whose profile has a key; None: none is known."""
+        return self.name if key == self.memory.log.own else self.name_among(key, self.memory.names_of(key))
+
+    def name_among(self, key: ChatKey, names: Iterable[str]) -> str | None:
+        """The first name whose profile has a key; None: none has it.
+
+        If it cannot be looked up now, one from which messages of the key came is used, and none that others say: it may
+        have any key by the time that the message is encrypted.
+        """
+        for name in names:
+            if domain_at(name) is not None:
+                return name
+            try:
+                if chat_key_at(self.profiles.user(name)) == key:
+                    return name
+            except NotNowError:
+                if name in self.memory.proven.get(key, ()):
+                    return name
+            except TheirError:
+                continue
+        return None
