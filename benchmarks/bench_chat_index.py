@@ -40,7 +40,8 @@ but those of signatures; *after a new message* it opens one conversation more.
 so many messages already. The message is stored, sent, stored as a sent one and removed from the unsent ones; each time,
 the last chunk of a conversation is written again, which is full with {CHUNK_BYTES // 1000} kB.
 
-Goal: making ≤ {MOST_TO_BARE} × bare.
+Goal: making ≤ {MOST_TO_BARE} × bare. What is above bare is the strict reading of the payload (as in `status`), Python's objects,
+and the JSON of the index.
 """
 
 CONVERSATIONS: Final = {"none": 0, "100": 1000, "1,000": 100, "10,000": 10}

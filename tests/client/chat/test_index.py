@@ -13,13 +13,15 @@ from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, D
 
 import postroom.client.archive.index_file as index_file_module
 import postroom.client.chat.entries as entries_module
-from postroom.client.archive import Archive
+from postroom.client.archive import Archive, HomeObject, MemoryHome
 from postroom.client.chat import Chats
 from postroom.client.chat.entries import ChatEntry, ReadEntry
 from postroom.client.chat.entry_json import parse_read_entry, write_read_entry
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.reading import ConversationReader
 from postroom.client.dm3 import Dm3Draft
+from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.protocols.dm3.containers import conversation_key
 from postroom.protocols.dm3.stored import Tombstone
 from postroom.protocols.status import sending
@@ -127,6 +129,29 @@ def test_a_message_is_verified_once(
     texts.clear()
     read(bob, index)
     assert texts == ["second"]
+
+
+def test_what_was_read_before_the_home_failed_is_kept(
+    network: ChatNetwork, alice: Device, bob: Device, index: ChatIndex
+) -> None:
+    alice.send(BOB, "hello")
+    network[CAROL].post(Dm3Draft(BOB, "hello"))
+    bob.pull()
+
+    class Fails(MemoryHome):
+        def get(self, key: str) -> HomeObject | None:
+            if key == conversation_key(bob.archive.filing.root, CAROL):
+                raise NotNowError(STORE_UNAVAILABLE)
+            return super().get(key)
+
+    failing = replace(bob.archive, home=Fails(network[BOB].home.containers()))
+    reader = ConversationReader(failing, bob.chats.own, index)
+    with pytest.raises(NotNowError):
+        reader.read()
+    assert index.load(bob.chats.own).keys() == {ALICE}
+    reader.archive = bob.archive
+    assert comparable(reader.read()) == read(bob)
+    assert index.load(bob.chats.own).keys() == {ALICE, CAROL}
 
 
 def test_a_message_whose_sender_is_verified_later_is_read_again(

@@ -1,6 +1,8 @@
 """The conversations of an archive as chats read them: each again only if it has changed."""
 
-from collections.abc import Collection, Mapping, Sequence
+import gc
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -13,7 +15,7 @@ from postroom.protocols.status.keys import ChatKey
 _OTHERS: Final = (SET_ASIDE, UNSENT)
 """Lists that are no conversations."""
 _MOST_UNWRITTEN: Final = 1000
-"""So many messages are read before they are put into the index: what was put there is kept if reading ends early."""
+"""So many messages are read before they are put into the index."""
 
 
 @dataclass(slots=True)
@@ -31,21 +33,28 @@ class ConversationReader:
     def read(self) -> Mapping[str, Sequence[ReadEntry]]:
         """What all conversations say of chats, by partner. Raises as `Archive` does; sqlite3.Error."""
         known = self._read
-        if known is None:
-            known = self.index.load(self.own) if self.index else {}
-        partners = [partner for partner in self.archive.conversations() if partner not in _OTHERS]
-        self._forget(known.keys() - set(partners))
-        self._read = {}
+        with _no_collections():
+            if known is None:
+                known = self.index.load(self.own) if self.index else {}
+            partners = [partner for partner in self.archive.conversations() if partner not in _OTHERS]
+            self._forget(known.keys() - set(partners))
+            self._read = {partner: known[partner] for partner in partners if partner in known}
+            self._follow(partners, self._read)
+        return {partner: self._read[partner][1] for partner in partners}
+
+    def _follow(self, partners: Iterable[str], read: dict[str, IndexedConversation]) -> None:
+        """Read the conversations that have changed."""
         new: dict[str, IndexedConversation] = {}
-        for partner in partners:
-            before = known.get(partner)
-            self._read[partner] = now = self._read_one(partner, before)
-            if now is not before:
-                new[partner] = now
-            if sum(len(entries) for _, entries in new.values()) >= _MOST_UNWRITTEN:
-                self._write(new)
-        self._write(new)
-        return {partner: entries for partner, (_, entries) in self._read.items()}
+        try:
+            for partner in partners:
+                before = read.get(partner)
+                read[partner] = now = self._read_one(partner, before)
+                if now is not before:
+                    new[partner] = now
+                if sum(len(entries) for _, entries in new.values()) >= _MOST_UNWRITTEN:
+                    self._write(new)
+        finally:
+            self._write(new)
 
     def _read_one(self, partner: str, known: IndexedConversation | None) -> IndexedConversation:
         # Before the messages: if the conversation changes in between, it is read again the next time.
@@ -62,3 +71,15 @@ class ConversationReader:
         if self.index is not None:
             self.index.put(new)
         new.clear()
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Let Python not look for garbage: it would look through all messages again and again while they are read."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
