@@ -1,4 +1,4 @@
-"""Benchmark `chat-index`: making and using the index of chats, compared with reading the archive."""
+"""Benchmark `chat_index`: making and using the index of chats, compared with reading the archive."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -40,8 +40,8 @@ but those of signatures; *after a new message* it opens one conversation more.
 so many messages already. The message is stored, sent, stored as a sent one and removed from the unsent ones; each time,
 the last chunk of a conversation is written again, which is full with {CHUNK_BYTES // 1000} kB.
 
-Goal: making ≤ {MOST_TO_BARE} × bare. What is above bare is the strict reading of the payload (as in `status`), Python's objects,
-and the JSON of the index.
+Goal: making ≤ {MOST_TO_BARE} × bare. What is above bare is the strict reading of the payload (as in `status`), Python's
+objects, and the JSON of the index.
 """
 
 CONVERSATIONS: Final = {"none": 0, "100": 1000, "1,000": 100, "10,000": 10}
@@ -155,4 +155,4 @@ def _seconds(go: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-BENCHMARK = Benchmark("chat-index", "Chats in an archive: the index, and what is written", NOTES, measure)
+BENCHMARK = Benchmark("chat_index", "Chats in an archive: the index, and what is written", NOTES, measure)

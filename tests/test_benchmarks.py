@@ -59,7 +59,7 @@ ROWS = {
         *("1,000", "10,000", "100,000", "1,000,000"),
         *("the last 50", "the clock"),
     ],
-    "chat-index": [
+    "chat_index": [
         "making : bare",
         "reading : making",
         "reading : using, nothing is new",
