@@ -8,8 +8,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "layers" / "postroom" / "postroom" / "client" / "chat"
 CHATS, AIO = FOLDER / "chats.py", FOLDER / "aio.py"
-OTHERWISE = ("memory", "name", "own", "pull_changes", "watch")
-"""What `ChatsInThread` has, and what programs for asyncio have no need of."""
+OTHERWISE = ("memory", "name", "own", "pull_changes", "view", "watch")
+"""What `ChatsInThread` has, and what must be used in one thread."""
 
 HEAD = '''\
 # Written by `make unasync` from chats.py, which is the one to edit.

@@ -10,6 +10,7 @@ from tests.client.chat.network import ALICE, BOB, ChatNetwork, Device, Mailbox, 
 from tests.client.unasync_chats import AIO, CHATS, async_chats
 
 from postroom.client.chat import AsyncChats, ChatError, in_thread
+from postroom.client.chat.chats import PAUSE_SECONDS
 
 
 @dataclass
@@ -105,3 +106,27 @@ def test_who_is_cancelled_waits_no_longer_than_a_short_time(bob: Device, monkeyp
 
     waits = asyncio.run(cancelled())
     assert len(mail.waits) == waits
+
+
+def test_while_messages_stay_it_does_not_pull_again_and_again(
+    network: ChatNetwork, alice: Device, bob: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice.send(BOB, "hello")
+    # The sender cannot be verified now.
+    network.tick(3_600_000)
+    network.registry.down = True
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        network.registry.down = False
+
+    monkeypatch.setattr(in_thread.asyncio, "sleep", sleep)
+
+    async def first() -> str:
+        async for change in AsyncChats(bob.chats).watch(slow(bob)):
+            return change.message.text
+        return ""
+
+    assert asyncio.run(first()) == "hello"
+    assert pauses == [PAUSE_SECONDS]

@@ -1,5 +1,7 @@
 """What people who chat see: the same on both sides, whatever strangers send."""
 
+from collections.abc import Generator
+
 import pytest
 from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, MALLORY, ChatNetwork, Device, Points
 
@@ -7,6 +9,7 @@ import postroom.client.chat.chats as chats_module
 from postroom.client.archive import MemoryHome
 from postroom.client.archive.sent_messages import keep_sent
 from postroom.client.chat import ChatError, NoChatKeyError, NoSuchChatError
+from postroom.client.chat.undelivered import find_undelivered
 from postroom.client.dm3 import Dm3Draft
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import NotNowError
@@ -14,7 +17,7 @@ from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.stored import StoredEnvelope, Tombstone
 from postroom.protocols.status import sending
-from postroom.protocols.status.enums import ChatKind, ReactionKind
+from postroom.protocols.status.enums import ChatKind, PayloadType, ReactionKind
 from postroom.protocols.status.ids import message_id
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.messages import ChatMessage
@@ -690,3 +693,42 @@ def test_a_message_that_is_deleted_before_it_is_delivered_is_deleted_at_its_rece
     bob.pull()
     assert alice.texts(BOB) == bob.texts(ALICE) == ["(deleted)"]
     assert not any("regretted" in (it.message.message or "") for it in opened(bob, ALICE))
+
+
+def test_what_was_taken_is_stored_although_nobody_asks_what_became_of_the_rest(
+    network: ChatNetwork, alice: Device
+) -> None:
+    for name in (BOB, CAROL):
+        network[name].service.is_down = True
+        alice.send(name, "hello")
+        network[name].service.is_down = False
+    before = alice.unsent()
+    deliveries = alice.chats.deliver_unsent()
+    assert isinstance(deliveries, Generator)
+    next(deliveries)
+    deliveries.close()
+    assert len(alice.unsent()) == len(before) - 1
+    for _ in alice.chats.deliver_unsent():
+        assert alice.chats.memory
+    assert alice.chats.memory.unsent == {}
+
+
+def test_who_gives_a_message_another_id_does_not_make_it_look_delivered(
+    network: ChatNetwork, alice: Device, carol: Device
+) -> None:
+    alice.chats.join("tea", [BOB, CAROL])
+    network[BOB].service.is_down = True
+    sent = alice.send("#tea", "hello")
+    carol.chats.join("tea", [])
+    carol.pull()
+    carol.chats.refresh()
+    [carried] = carol.chats.memory.wrappers.values()
+    others = (carried.wrapper + bytes([0x48, number]) for number in range(128))
+    smaller = next(other for other in others if message_id(network[ALICE].key, other) < sent.id)
+    network[CAROL].pass_on(ALICE, smaller, PayloadType.CHAT_MESSAGE)
+    alice.pull()
+    alice.chats.refresh()
+    view = alice.chats.view()
+    chat = view.chat(alice.chats.find("#tea").ref)
+    [state] = find_undelivered(alice.chats.memory, chat, view.messages(chat.ref)).values()
+    assert [each.to for each in state.unsent] == [BOB]

@@ -324,3 +324,28 @@ def test_who_dies_while_changing_the_picture(network: ChatNetwork, alice: Device
         changed.append(is_changed)
     assert changed == sorted(changed)
     assert (changed[0], changed[-1]) == (False, True)
+
+
+def test_whoever_is_removed_is_removed_with_all_keys(network: ChatNetwork, alice: Device) -> None:
+    alice.chats.add_contact(BOB)
+    network[BOB].keys = UserKeys.random()
+    network[BOB].publish()
+    alice.chats.add_contact(BOB)
+    assert [is_added(each) for each in alice.chats.contacts().values()] == [True, True]
+    alice.chats.remove_contact("Bob.ETH")
+    alice.chats.refresh()
+    assert [is_added(each) for each in alice.chats.contacts().values()] == [False, False]
+
+
+def test_a_note_to_oneself_says_nothing_of_the_profile(network: ChatNetwork) -> None:
+    one, two = network[ALICE].device(MemoryHome()), network[ALICE].device(MemoryHome())
+    two.chats.change_profile(display_name="Alice L.")
+    network.tick(60_000)
+    # One has not pulled yet: it knows no profile.
+    one.send(ALICE, "note to myself")
+    waiting = list(network[ALICE].service.waiting)
+    for device in (one, two):
+        network[ALICE].service.waiting = list(waiting)
+        device.pull()
+        device.chats.refresh()
+        assert device.chats.profile().display_name == "Alice L."

@@ -277,3 +277,30 @@ def test_one_process_writes_at_a_time(
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             index.put({ALICE: ("etag", [])})
+
+
+@pytest.mark.parametrize("damage", [b"\0", b"\xff"])
+def test_an_index_with_damaged_pages_is_made_again(alice: Device, bob: Device, index: ChatIndex, damage: bytes) -> None:
+    for number in range(10):
+        alice.send(BOB, f"{number} " + "x" * 500)
+    bob.pull()
+    whole = read(bob, index)
+    pages = index.path.read_bytes()
+    index.path.write_bytes(pages[:4096] + damage * (len(pages) - 4096))
+    assert read(bob, index) == whole
+    assert index.load(bob.chats.own).keys() == whole.keys()
+
+
+def test_a_text_that_is_no_utf_8_is_damage(alice: Device, bob: Device, index: ChatIndex) -> None:
+    alice.send(BOB, "hello")
+    bob.pull()
+    whole = read(bob, index)
+    with sqlite3.connect(index.path) as database:
+        database.execute("UPDATE conversations SET partner = CAST(x'ff' AS TEXT)")
+    assert read(bob, index) == whole
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_of_the_index(bob: Device, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(sqlite3.OperationalError, match="file"):
+        ChatIndex(bob.archive, tmp_path / "file" / "cache").load(bob.chats.own)

@@ -1,28 +1,37 @@
 """Chats over NLWeb: whose key a domain has, who may write for it, and what goes through a post office."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import permutations
 from pathlib import Path
+from uuid import UUID, uuid4
 
 import pytest
-from tests.client.chat.domain_network import BANK, EVE, SHOP, DomainNetwork
-from tests.client.chat.network import ALICE, BOB, Device, Person, Waiting
+from tests.client.chat.domain_network import BANK, EVE, SHOP, DomainNetwork, Outbox
+from tests.client.chat.network import ALICE, BOB, Device, Person, Waiting, wrapped
 
 from postroom.api.states import State
 from postroom.client.archive import MemoryHome, verify
-from postroom.client.archive.nlweb_messages import read_content
+from postroom.client.archive.nlweb_messages import is_sent, read_content
 from postroom.client.chat import ChatError, Chats, NoOutboxError, NoSuchChatError, SentTo
+from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.domain_keys import OTHER_KEY, DomainKey
 from postroom.client.chat.index import ChatIndex
-from postroom.client.chat.nlweb_carrier import SUBJECT, address_of, read_body
+from postroom.client.chat.nlweb_carrier import SUBJECT, address_of, read_body, write_body
 from postroom.client.chat.undelivered import find_undelivered
-from postroom.client.mailbox import RefusedError, UnavailableError
+from postroom.client.mailbox import RefusedError, UnavailableError, UnexpectedAnswerError, UntrustedHostError
 from postroom.client.sending import SendOutcome
-from postroom.core.errors import TheirError
+from postroom.core.errors import NotNowError, TheirError
+from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.stored import Received
+from postroom.protocols.nlweb.sign import Draft, sign, write
 from postroom.protocols.status import sending
 from postroom.protocols.status.author import AuthorKey
 from postroom.protocols.status.enums import ChatKind, ReactionKind
+from postroom.protocols.status.group_actions import create_group
+from postroom.protocols.status.group_updates import group_update
 from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.messages import StatusMessage
 from postroom.protocols.status.verify import ChatRef
 
 TO_SHOP, TO_BANK = address_of(SHOP), address_of(BANK)
@@ -420,6 +429,13 @@ def test_nobody_else_can_say_that_the_owner_sent_a_message(network: DomainNetwor
     bank.pull()
     bank.chats.refresh()
     assert bank.chats.chats() == []
+    [kept] = bank.archive.open(SHOP)
+    assert isinstance(kept, Received)
+    assert "sent" not in kept.receipt
+    # Whatever else wrote it into the archive.
+    bank.archive.merge(SHOP, [replace(kept, id="another", receipt='{"protocol": "nlweb", "sent": true}')])
+    bank.chats.refresh()
+    assert bank.chats.chats() == []
     reason = "AuthorNotCarrier" if signed else "AuthorUnknown"
     assert [str(it.error.reason) for it in bank.chats.memory.discarded] == [reason]
 
@@ -438,3 +454,99 @@ def test_what_somebody_else_writes_for_ones_own_domain_is_marked(network: Domain
     bank.pull()
     assert texts(bank, STRANGER.public) == [("hello", True)]
     assert bank.chats.memory.domains == {}
+
+
+def test_a_wallet_is_no_domain_and_stands_in_nobodys_way(network: DomainNetwork, bank: Device) -> None:
+    """A wallet may send NLWeb messages, too: nothing can be sent to it."""
+    wallet, at_ms = str(UUID(int=7)), network.tick()
+    message = sending.text_message(to(bank.chats.own), at_ms, at_ms, "hi")
+    _bring_from_wallet(network, wallet, message)
+    group = create_group(str(UUID(int=8)), STRANGER, network.tick(), "tea", [bank.chats.own])
+    _bring_from_wallet(network, wallet, group_update(group))
+    bank.pull()
+    bank.chats.refresh()
+    assert wallet not in bank.chats.memory.domains
+    assert texts(bank, STRANGER.public) == [("hi", True)]
+    assert bank.chats.find("tea").unreached == (STRANGER.public,)
+    bank.chats.leave_group("tea")
+    with pytest.raises(ChatError):
+        bank.chats.find(wallet)
+
+
+def _bring_from_wallet(network: DomainNetwork, wallet: str, message: StatusMessage) -> None:
+    now_ms, key = network.tick(), PrivateKey.generate("ed25519")
+    body = write_body(CarriedWrapper(wrapped(message, STRANGER), None))
+    draft = Draft(wallet, BANK, SUBJECT, str(uuid4()), now_ms, body, selector="pk1")
+    envelope = write(sign(draft, key)).decode()
+    receipt = {"protocol": "nlweb", "key_fingerprint": key.public.fingerprint}
+    waiting = Waiting(f"wallet-{now_ms}", wallet, datetime.fromtimestamp(now_ms / 1000, UTC), envelope, receipt)
+    network[BANK].service.waiting.append(waiting)
+
+
+def test_a_key_is_reached_at_the_domain_that_had_it_first(network: DomainNetwork, shop: Device, bank: Device) -> None:
+    shop.chats.trust(BANK, bank.chats.own)
+    shop.pull()
+    shop.send(TO_BANK, "hello")
+    [kept, *_] = [entry for entry in shop.archive.open(BANK) if isinstance(entry, Received)]
+    bank.pull()
+    network.domain(EVE).office.deliver(BANK, SUBJECT, read_content(kept).body)
+    bank.pull()
+    bank.chats.refresh()
+    assert bank.chats.memory.addresses_of(shop.chats.own) == [TO_SHOP, address_of(EVE)]
+
+
+def test_nothing_is_stored_if_the_outbox_cannot_be_used(network: DomainNetwork, shop: Device, bank: Device) -> None:
+    def broken() -> Outbox:
+        raise UntrustedHostError("another host answers")
+
+    bank.chats.trust(SHOP, shop.chats.own)
+    bank.pull()
+    bank.chats.send_through(broken)
+    with pytest.raises(UntrustedHostError):
+        bank.send(TO_SHOP, "hello")
+    assert bank.unsent() == []
+
+
+def test_an_outbox_that_cannot_be_used_is_tried_again(network: DomainNetwork, shop: Device, bank: Device) -> None:
+    bank.chats.trust(SHOP, shop.chats.own)
+    bank.pull()
+    network.domain(BANK).office.error = UnavailableError("down")
+    bank.send(TO_SHOP, "hello")
+    network.domain(BANK).office.error = UnexpectedAnswerError("no mailbox")
+    assert {each.outcome for each in bank.chats.deliver_unsent()} == {SendOutcome.NOT_NOW}
+    assert set(bank.unsent()) == {TO_SHOP}
+
+
+def test_a_post_office_cannot_say_that_a_message_was_sent_by_its_owner(network: DomainNetwork, bank: Device) -> None:
+    now_ms, key = network.tick(), PrivateKey.generate("ed25519")
+    draft = Draft(BANK, SHOP, "Offer@Host", str(uuid4()), now_ms, {"Text": "I owe you a million"}, selector="pk1")
+    receipt = {"protocol": "nlweb", "key_fingerprint": key.public.fingerprint, "sent": True}
+    at = datetime.fromtimestamp(now_ms / 1000, UTC)
+    network[BANK].service.waiting.append(Waiting("id1", SHOP, at, write(sign(draft, key)).decode(), receipt))
+    bank.pull()
+    [entry] = bank.archive.open(SHOP)
+    assert isinstance(entry, Received)
+    assert not is_sent(entry)
+
+
+def test_ones_own_domain_is_trusted_without_saying_so(network: DomainNetwork, bank: Device) -> None:
+    with pytest.raises(ChatError, match="your own domain"):
+        bank.chats.trust(BANK, network[SHOP].key)
+
+
+def test_who_is_alone_in_a_group_tells_the_own_devices(network: DomainNetwork, shop: Device, bank: Device) -> None:
+    network.introduce(SHOP, BANK)
+    bank.chats.create_group("tea", [TO_SHOP])
+    shop.pull()
+    shop.chats.leave_group("tea")
+    bank.pull()
+    sent = bank.chats.rename_group("tea", "alone")
+    assert [(each.to, each.outcome) for each in sent.deliveries] == [(TO_BANK, SendOutcome.TAKEN)]
+
+
+def test_what_devices_say_to_each_other_waits_until_it_is_known_where_they_are(network: DomainNetwork) -> None:
+    bank = network.device(BANK)
+    network.registry.down = True
+    with pytest.raises(NotNowError):
+        bank.chats.trust(SHOP, network[SHOP].key)
+    assert bank.unsent() == []

@@ -38,22 +38,32 @@ class IndexFile:
 
     @contextmanager
     def open(self) -> Iterator[sqlite3.Connection]:
-        """The database, until the block ends; it is made if there is none, or a damaged one. Raises sqlite3.Error."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.touch(mode=0o600)
+        """The database, until the block ends; it is made if there is none, or a damaged one.
+
+        If damage is found within the block, the file is removed. Raises sqlite3.Error (`is_damage`).
+        """
         try:
             database = self._connect()
         except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
+            if not is_damage(error):
                 raise
             # No index, or a damaged one; all of it is in the archive.
             self.drop()
-            self.path.touch(mode=0o600)
             database = self._connect()
-        with closing(database):
-            yield database
+        try:
+            with closing(database):
+                yield database
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                self.drop()
+            raise
 
     def _connect(self) -> sqlite3.Connection:
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.path.touch(mode=0o600)
+        except OSError as error:
+            raise sqlite3.OperationalError(str(error)) from error
         database = sqlite3.connect(self.path, timeout=_WAIT_SECONDS)
         try:
             # Deleted texts must be removed from the file, too.
@@ -80,3 +90,9 @@ class IndexFile:
         for statement in self.schema.split(";\n"):
             database.execute(statement)
         database.execute(f"PRAGMA user_version = {self.version}")
+
+
+def is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether an error means that the file is no database or a damaged one; not that it cannot be used just now."""
+    # Python's module has no class of its own for either.
+    return type(error) is sqlite3.DatabaseError or (type(error) is sqlite3.OperationalError and "UTF-8" in str(error))

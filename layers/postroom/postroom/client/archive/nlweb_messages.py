@@ -5,20 +5,16 @@ was sent. The post office has signed it: the archive has neither its Hash nor it
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 import orjson
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.ownership import check_ownership
-from postroom.client.archive.receiving import read_nlweb
+from postroom.client.archive.receiving import SENT, read_nlweb
 from postroom.core.ijson import JsonValue, parse
 from postroom.protocols.dm3.stored import Received
 from postroom.protocols.nlweb.envelope import read_frame, read_subject, text_of
 from postroom.protocols.nlweb.names import read_receiver
-
-_SENT: Final = "sent"
-"""The member of the receipt of a message that the owner sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +36,7 @@ def keep_sent_nlweb(
     Raises NotThisHomeError if the archive moved meanwhile, and as `Archive` does.
     """
     header = {"From": archive.owner, "To": receiver, "Subject": subject, "Correlation": correlation}
-    receipt = {"protocol": "nlweb", _SENT: True, "correlation": correlation}
+    receipt = {"protocol": "nlweb", SENT: True, "correlation": correlation}
     archive.store(
         [
             Received(
@@ -69,7 +65,7 @@ def is_sent(entry: Received) -> bool:
         receipt = orjson.loads(entry.receipt)
     except orjson.JSONDecodeError:
         return False
-    return isinstance(receipt, dict) and receipt.get(_SENT) is True
+    return isinstance(receipt, dict) and receipt.get(SENT) is True
 
 
 def _read_sent(data: bytes) -> NlwebContent:

@@ -26,6 +26,8 @@ from postroom.protocols.nlweb.envelope import NlwebEnvelope, check_hash
 from postroom.protocols.nlweb.envelope import read_envelope as read_nlweb_envelope
 
 _DM3: Final = "dm3"
+SENT: Final = "sent"
+"""The member of the receipt of an NLWeb message that the owner sent (`nlweb_messages`)."""
 
 
 class OtherKeyError(PostroomError):
@@ -81,11 +83,13 @@ class MailReceiver:
         Raises NotNowError(PROFILE_LOOKUP_FAILED); OtherKeyError; SettingsError for a dm3 message that these keys or
         profiles are not for: otherwise all would be set aside.
         """
+        # What the owner has sent is no mail of the owner's, whatever the post office says.
+        receipt = {name: value for name, value in message.receipt.items() if name != SENT}
         as_it_came = Received(
             message.id,
             round(message.received_at.timestamp() * 1000),
             message.partner,
-            json.dumps(message.receipt, ensure_ascii=False),
+            json.dumps(receipt, ensure_ascii=False),
             message.envelope,
         )
         try:

@@ -10,7 +10,7 @@ from postroom.client.chat.domain_delivery import ChatOutbox
 from postroom.client.chat.in_thread import ChatsInThread
 from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.targets import ChatTarget
-from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
+from postroom.protocols.status.chat_view import ShownChat, ShownChatMessage
 from postroom.protocols.status.enums import ReactionKind
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.log import Fact
@@ -43,10 +43,6 @@ class AsyncChats(ChatsInThread):
     async def send_through(self, outbox: Callable[[], ChatOutbox]) -> None:
         """Send messages to NLWeb domains from now on. `outbox`: opens that of the mailbox of the owner, a domain."""
         await self._in_thread(partial(self._chats.send_through, outbox))
-
-    async def view(self) -> ChatView:
-        """What is shown."""
-        return await self._in_thread(self._chats.view)
 
     async def chats(self) -> list[ShownChat]:
         """All chats."""
@@ -189,7 +185,10 @@ class AsyncChats(ChatsInThread):
         return await self._in_thread(partial(self._chats.add_contact, name))
 
     async def remove_contact(self, name: str) -> SentChatMessage:
-        """Make somebody no contact any more, on all devices: a name, or a chat key. Raises NoSuchChatError."""
+        """Make somebody no contact any more, on all devices: a name with all of its keys, or a chat key.
+
+        Raises NoSuchChatError.
+        """
         return await self._in_thread(partial(self._chats.remove_contact, name))
 
     async def update_contacts(self) -> list[SentTo]:

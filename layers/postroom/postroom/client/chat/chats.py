@@ -9,8 +9,9 @@ The archive is the memory: what is sent is stored there before it leaves, and ev
 the same. `pull` of `client.archive` brings what others sent.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 from uuid import uuid4
@@ -57,7 +58,7 @@ from postroom.protocols.status.group_actions import (
 from postroom.protocols.status.group_updates import group_update
 from postroom.protocols.status.identity import identity_receivers_due
 from postroom.protocols.status.ids import MessageId, message_id
-from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.keys import ChatKey, read_chat_key
 from postroom.protocols.status.log import Fact
 from postroom.protocols.status.media import Cleaned, MediaType
 from postroom.protocols.status.membership import Group, SignedEvent
@@ -81,6 +82,8 @@ from postroom.protocols.status.wrapper import write_wrapper
 
 CHUNK_BYTES: Final = 500_000
 """Of a chunk of the archive: the last one is written again with each message, and chats have many short ones."""
+PAUSE_SECONDS: Final = 5.0
+"""Before the next pull, while messages stay in the mailbox that cannot be verified or opened now."""
 _SHORTEST_PREFIX: Final = 8
 """Characters of an ID's beginning that a user must give, 0x among them."""
 
@@ -338,7 +341,7 @@ class Chats:
         ref = ChatRef(ChatKind.PRIVATE_GROUP, group.id)
         names = {**names, self.own: self.name}
         # Who is alone in a group can still change and leave it: the archive has to know.
-        target = ChatTarget(ref, receivers if receivers or unreached else (self.name,), unreached, names)
+        target = ChatTarget(ref, receivers if receivers or unreached else (self._own_address(),), unreached, names)
         return self._send(target, group_update(group, new=new))
 
     def _members(self, names: Sequence[str]) -> dict[str, ChatKey]:
@@ -399,6 +402,8 @@ class Chats:
             self._sender.profiles.user(self.name)
         except NotNowError:
             is_domain = self.memory.is_domain
+            if not is_domain and self.name not in self.memory.proven.get(self.own, ()):
+                raise
         except TheirError as error:
             is_domain = error.reason == PROFILE_UNKNOWN
         else:
@@ -415,6 +420,8 @@ class Chats:
         if key == self.own:
             raise ChatError("this is your own key: trust that of somebody else's domain")
         name = read_receiver(domain_at(domain) or domain, "the domain")
+        if name == self.name:
+            raise ChatError("this is your own domain: its key is yours")
         known = self.contacts().get(key)
         said, _ = trusted_keys(self.memory.log).get(name, (0, key))
         clock = next_clock(self._now_ms(), max(said, known.last_updated if known else 0))
@@ -452,11 +459,21 @@ class Chats:
         return self._and_contacts(self._keep_contact(key, normalize(name), added=True))
 
     def remove_contact(self, name: str) -> SentChatMessage:
-        """Make somebody no contact any more, on all devices: a name, or a chat key. Raises NoSuchChatError."""
-        for key, contact in self.contacts().items():
-            if is_added(contact) and (name == key or name in self._contact_names(key, contact)):
-                return self._keep_contact(key, "", added=False)
-        raise NoSuchChatError(f"{name} is no contact: `postroom chat contact list` lists them")
+        """Make somebody no contact any more, on all devices: a name with all of its keys, or a chat key.
+
+        Raises NoSuchChatError.
+        """
+        with suppress(TheirError):
+            name = name if read_chat_key(name) else normalize(name)
+        found = [
+            key
+            for key, contact in self.contacts().items()
+            if is_added(contact) and (name == key or name in self._contact_names(key, contact))
+        ]
+        if not found:
+            raise NoSuchChatError(f"{name} is no contact: `postroom chat contact list` lists them")
+        *others, last = (self._keep_contact(key, "", added=False) for key in found)
+        return replace(last, deliveries=(*(each for sent in others for each in sent.deliveries), *last.deliveries))
 
     def update_contacts(self) -> Iterator[SentTo]:
         """Send the owner's name and picture to the contacts who need them now: they are new, the profile has changed,
@@ -526,18 +543,20 @@ class Chats:
         """
         shown = all_shown(self.view())
         while True:
-            changes, shown = self.pull_changes(mail, shown)
+            pulled, changes, shown = self.pull_changes(mail, shown)
             yield from changes
             if not has_mail(mail, wait):
                 return
+            if stays(pulled):
+                time.sleep(PAUSE_SECONDS)
 
-    def pull_changes(self, mail: MailSource, shown: Shown) -> tuple[list[ChatChange], Shown]:
+    def pull_changes(self, mail: MailSource, shown: Shown) -> tuple[Pulled, list[ChatChange], Shown]:
         """Pull, send what waits to be sent, and compare with what was shown; what is shown now."""
-        self.pull(mail)
+        pulled = self.pull(mail)
         for _ in self.deliver_due():
             pass
         after = all_shown(self.view())
-        return list(changes_between(shown, after)), after
+        return pulled, list(changes_between(shown, after)), after
 
     def deliver_due(self) -> Iterator[SentTo]:
         """Send all that is to be sent without the owner writing anything: after each pull."""
@@ -567,12 +586,14 @@ class Chats:
                 to_domains += _for_domains(new, CarriedWrapper(carried.wrapper, carried.type), self._now_ms())
         self.refresh()
         yield from self._delivery.deliver(self._delivery.store(drafts, to_domains=to_domains))
+        self.refresh()
 
     def deliver_unsent(self) -> Iterator[SentTo]:
         """Send what could not be delivered before."""
         unsent = [message for messages in self.memory.unsent.values() for message in messages]
         self.refresh()
         yield from self._delivery.deliver(unsent)
+        self.refresh()
 
     def _send(
         self,
@@ -599,11 +620,8 @@ class Chats:
         at_ms = at_ms or clock_of(written)
         carried = CarriedWrapper(wrapper, None if _is_typed(type_) else type_)
         to_domains = _for_domains(target.receivers, carried, at_ms or self._now_ms())
-        if to_domains and self._delivery.outbox is None:
-            raise NoOutboxError(
-                f"a message to {to_domains[0].domain} goes through your own post office: add --at URL, or set "
-                "POSTROOM_AT"
-            )
+        if to_domains:
+            self._check_outbox(to_domains[0].domain)
         names = {key: name for key, name in target.names.items() if domain_at(name) is None}
         hashes = self.memory.hashes.get(about.key, {}) if about else {}
         drafts = []
@@ -623,11 +641,22 @@ class Chats:
         self.refresh()
         stored = self._delivery.store(drafts, at_ms, to_domains)
         deliveries = tuple(self._delivery.deliver(stored))
+        self.refresh()
         if isinstance(written, ChatMessage):
-            self._send_identity(target)
+            # What one says to oneself is the profile on all devices, which this one may not have got yet.
+            if target.ref.id != self.own:
+                self._send_identity(target)
             for _ in self.update_contacts():
                 pass
         return SentChatMessage(message_id(self.own, wrapper), deliveries, target.unreached)
+
+    def _check_outbox(self, domain: str) -> None:
+        """Open the outbox before anything is stored. Raises NoOutboxError; MailboxError: it cannot be used."""
+        if self._delivery.outbox is None:
+            raise NoOutboxError(
+                f"a message to {domain} goes through your own post office: add --at URL, or set POSTROOM_AT"
+            )
+        self._delivery.outbox()
 
     def _send_identity(self, target: ChatTarget) -> None:
         """Send the owner's name to whoever needs it now that the owner has written in this chat."""
@@ -662,6 +691,11 @@ class Chats:
 
     def _now_ms(self) -> int:
         return int(self._sender.clock() * 1000)
+
+
+def stays(pulled: Pulled) -> bool:
+    """Whether messages stay in the mailbox, and nothing else came: to pull at once again would be in vain."""
+    return not pulled.kept and bool(pulled.left or pulled.unopened or pulled.damaged)
 
 
 def has_mail(mail: WaitingMail, wait: float | bool) -> bool:

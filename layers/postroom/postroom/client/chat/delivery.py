@@ -14,8 +14,9 @@ from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.unsent import Unsent, UnsentMessage, remove_unsent, replace_unsent, store_unsent
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
+from postroom.client.mailbox import MailboxError
 from postroom.client.sending import SendOutcome
-from postroom.core.errors import NotNowError, TheirError
+from postroom.core.errors import NotNowError, PostroomError, TheirError
 from postroom.protocols.dm3.envelope import Dm3Envelope
 from postroom.protocols.dm3.message import Dm3Message, MessageType
 from postroom.protocols.dm3.reasons import MESSAGE_TYPE_UNSUPPORTED
@@ -63,6 +64,14 @@ class ChatDelivery:
         device that dies before that leaves it unsent, and a delivery service that gets it again keeps one copy.
         """
         taken: list[_Taken] = []
+        try:
+            yield from self._deliver_all(messages, taken)
+        except (PostroomError, GeneratorExit):
+            self._keep(taken)
+            raise
+        self._keep(taken)
+
+    def _deliver_all(self, messages: Iterable[Unsent], taken: list[_Taken]) -> Iterator[SentTo]:
         since = 0.0
         for message in messages:
             if message.refused:
@@ -74,7 +83,6 @@ class ChatDelivery:
                 yield self._deliver(message, taken)
                 if self.sender.clock() - since >= _TOGETHER_SECONDS:
                     self._keep(taken)
-        self._keep(taken)
 
     def _keep(self, taken: list[_Taken]) -> None:
         if taken:
@@ -85,7 +93,10 @@ class ChatDelivery:
     def _deliver_to_domain(self, message: UnsentToDomain) -> SentTo:
         if self.outbox is None:
             return SentTo(message.to, SendOutcome.NOT_NOW, "", "no post office was named that sends to domains")
-        return deliver_to_domain(self.archive, self.outbox(), message)
+        try:
+            return deliver_to_domain(self.archive, self.outbox(), message)
+        except MailboxError as error:
+            return SentTo(message.to, SendOutcome.NOT_NOW, error.reason, error.detail)
 
     def _deliver(self, message: UnsentMessage, taken: list[_Taken]) -> SentTo:
         sealed = message.sealed

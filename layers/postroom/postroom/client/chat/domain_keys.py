@@ -11,7 +11,7 @@ Messages of channels and groups and what a user says of itself pin nothing: whoe
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from postroom.client.chat.entries import ChatEntry
@@ -36,12 +36,14 @@ _TAG: Final = re.compile(r"nlweb:([a-z0-9.-]+):([0-9]{1,19})", re.ASCII)
 class DomainKey:
     """The chat key of a domain. `pinned`: the author of its first message. `trusted`: what the owner says.
 
-    `authors`: of all messages that came from the domain and may not be passed on, sorted.
+    `authors`: of all messages that came from the domain and may not be passed on, sorted. `pinned_ms`: when the first
+    message came.
     """
 
     pinned: ChatKey | None = None
     trusted: ChatKey | None = None
     authors: tuple[ChatKey, ...] = ()
+    pinned_ms: int = field(default=0, compare=False)
 
     @property
     def key(self) -> ChatKey | None:
@@ -69,6 +71,9 @@ def keys_of_domains(log: ChatLog, came: Iterable[ChatEntry]) -> dict[str, Domain
         payload = entry.payload
         if payload is None or _may_be_passed_on(payload) or payload.author == log.own:
             continue
+        # A wallet's UUID is no domain: nothing can be sent to it.
+        if not is_host_name(entry.domain):
+            continue
         authors[entry.domain].add(payload.author)
         if _is_written_to(payload, log.own, entry.came_ms):
             found = (entry.came_ms, payload.id, payload.author)
@@ -79,6 +84,7 @@ def keys_of_domains(log: ChatLog, came: Iterable[ChatEntry]) -> dict[str, Domain
             first[domain][2] if domain in first else None,
             trusted[domain][1] if domain in trusted else None,
             tuple(sorted(authors[domain])),
+            first[domain][0] if domain in first else 0,
         )
         for domain in sorted(authors.keys() | trusted.keys())
     }
@@ -120,10 +126,12 @@ def marked(payload: VerifiedPayload, key: ChatKey | None) -> VerifiedPayload:
 
 
 def domains_of(keys: Mapping[str, DomainKey], key: ChatKey) -> list[str]:
-    """The domains that have a key: first those of which the owner has said so."""
-    return sorted(
-        (domain for domain, each in keys.items() if each.key == key), key=lambda it: (not keys[it].trusted, it)
-    )
+    """The domains that have a key: those of which the owner has said so, then those that had it first.
+
+    Whoever can pass a message of its author on can have the key pinned for another domain, but only later.
+    """
+    found = [domain for domain, each in keys.items() if each.key == key]
+    return sorted(found, key=lambda domain: (not keys[domain].trusted, keys[domain].pinned_ms, domain))
 
 
 def standing_of(keys: Mapping[str, DomainKey], key: ChatKey) -> dict[str, str]:

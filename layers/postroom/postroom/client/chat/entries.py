@@ -57,6 +57,7 @@ def read_entries(entries: Iterable[Entry], own: ChatKey, known: Iterable[ReadEnt
     `own`: the owner's chat key. `known`: what was read of the conversation before, which is not read again.
     """
     found = [entry for entry in known if isinstance(entry, ChatEntry)]
+    # Without those whose sender was not verified, and may be later.
     before = {entry.message_hash: entry for entry in found if entry.carrier and not entry.domain}
     keys = {entry.author: entry.carrier for entry in before.values()}
     nlweb = {entry.message_hash: entry for entry in found if entry.domain}
@@ -66,8 +67,7 @@ def read_entries(entries: Iterable[Entry], own: ChatKey, known: Iterable[ReadEnt
             read.append(entry)
         elif isinstance(entry, StoredEnvelope):
             there = before.get(entry.message_hash)
-            # What is added to a message later: its sender was verified, or another copy has a postmark.
-            if there is None or entry.unverified or there.came_ms != came_ms(entry):
+            if there is None:
                 there = read_message(entry, own, keys.get(entry.author, NO_CHAT_KEY))
                 if there.carrier:
                     keys[entry.author] = there.carrier
@@ -104,7 +104,7 @@ def read_nlweb_message(entry: Received, own: ChatKey) -> ChatEntry | None:
     except TheirError:
         return None
     domain = content.receiver if content.is_sent else content.sender
-    if entry.set_aside or content.subject != SUBJECT or domain != entry.author:
+    if content.subject != SUBJECT or domain != entry.author:
         return None
     carrier, carried, error = own if content.is_sent else NO_CHAT_KEY, None, None
     try:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from postroom.client.chat.changes import ChatChange, all_shown
-from postroom.client.chat.chats import Chats, WaitingMail, has_mail
+from postroom.client.chat.chats import PAUSE_SECONDS, Chats, WaitingMail, has_mail, stays
 from postroom.protocols.status.keys import ChatKey
 
 T = TypeVar("T")
@@ -39,11 +39,13 @@ class ChatsInThread:
         """
         shown = await self._in_thread(lambda: all_shown(self._chats.view()))
         while True:
-            changes, shown = await self._in_thread(partial(self._chats.pull_changes, mail, shown))
+            pulled, changes, shown = await self._in_thread(partial(self._chats.pull_changes, mail, shown))
             for change in changes:
                 yield change
             if not await _wait(mail, wait):
                 return
+            if stays(pulled):
+                await asyncio.sleep(PAUSE_SECONDS)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from postroom.client.archive import Archive
-from postroom.client.archive.index_file import IndexFile
+from postroom.client.archive.index_file import IndexFile, is_damage
 from postroom.client.chat.entries import ReadEntry
 from postroom.client.chat.entry_json import parse_read_entry, write_read_entry
 from postroom.core.errors import TheirError
@@ -49,10 +49,15 @@ class ChatIndex:
 
     def load(self, own: ChatKey) -> dict[str, IndexedConversation]:
         """All conversations that it contains, by partner."""
-        with self._file.open() as database:
-            database.execute("BEGIN")
-            etags = dict(database.execute("SELECT partner, etag FROM conversations"))
-            rows = database.execute("SELECT partner, entry FROM entries ORDER BY partner, at, hash").fetchall()
+        try:
+            with self._file.open() as database:
+                database.execute("BEGIN")
+                etags = dict(database.execute("SELECT partner, etag FROM conversations"))
+                rows = database.execute("SELECT partner, entry FROM entries ORDER BY partner, at, hash").fetchall()
+        except sqlite3.DatabaseError as error:
+            if is_damage(error):
+                return {}
+            raise
         entries: dict[str, list[ReadEntry]] = {partner: [] for partner in etags}
         try:
             for partner, entry in rows:

@@ -69,7 +69,7 @@ class ChatMemory:
     `proven`: the names that a key's messages came from, by the key; `said`: what others say of names. `names_used`: of
     the members of a group, in a message of the owner, by the key of its fact. `channels`: the newest record of each
     channel. `identities`, `contact_updates`: those that the owner sent. `profile`: the newest identity that the owner's
-    devices sent to each other; None: none did. `unsent`: what is not delivered yet, by the ID of the chat's message.
+    devices sent to each other; None: none did. `unsent`: what is not delivered yet, by the key of its fact.
 
     `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `is_domain`: the owner
     has sent messages as one.
@@ -86,7 +86,7 @@ class ChatMemory:
     names_used: dict[bytes, Mapping[ChatKey, str]] = field(default_factory=dict)
     contact_updates: list[SentContactUpdate] = field(default_factory=list)
     profile: Fact | None = None
-    unsent: dict[MessageId, list[Unsent]] = field(default_factory=dict)
+    unsent: dict[bytes, list[Unsent]] = field(default_factory=dict)
     domains: dict[str, DomainKey] = field(default_factory=dict)
     is_domain: bool = False
     discarded: list[DiscardedMessage] = field(default_factory=list)
@@ -308,7 +308,7 @@ def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
     payload = verify_carried(carried, unsent.message.message or "", carrier=own, own=own)
     fact = _add_payload(memory, carried, payload, unsent.timestamp_ms)
     receiver = normalize(unsent.to)
-    memory.unsent.setdefault(fact.id, []).append(unsent)
+    memory.unsent.setdefault(fact.key, []).append(unsent)
     memory.hashes.setdefault(fact.key, {})[receiver] = unsent.sealed.message_hash if unsent.sealed else ""
     _note_sent(memory, fact, carried, receiver, is_delivered=False)
     if receiver == normalize(unsent.message.metadata.sender):
@@ -317,13 +317,13 @@ def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
 
 
 def _add_unsent_to_domain(memory: ChatMemory, owner: str, unsent: UnsentToDomain) -> None:
-    memory.is_domain = True
     payload = verify(unsent.carried.wrapper, own=memory.log.own, named=unsent.carried.type)
     fact = _add_payload(memory, unsent.carried, payload, unsent.timestamp_ms)
-    memory.unsent.setdefault(fact.id, []).append(unsent)
+    memory.unsent.setdefault(fact.key, []).append(unsent)
     memory.hashes.setdefault(fact.key, {}).setdefault(unsent.to, "")
     _note_sent(memory, fact, unsent.carried, unsent.to, is_delivered=False)
     if unsent.domain == owner:
+        memory.is_domain = True
         _note_profile(memory, fact)
 
 

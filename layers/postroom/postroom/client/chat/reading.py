@@ -1,8 +1,9 @@
 """The conversations of an archive as chats read them: each again only if it has changed."""
 
 import gc
+import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -33,13 +34,13 @@ class ConversationReader:
     def read(self) -> Mapping[str, Sequence[ReadEntry]]:
         """What all conversations say of chats, by partner. Raises as `Archive` does; sqlite3.Error."""
         known = self._read
-        with _no_collections():
-            if known is None:
+        if known is None:
+            with _no_collections():
                 known = self.index.load(self.own) if self.index else {}
-            partners = [partner for partner in self.archive.conversations() if partner not in _OTHERS]
-            self._forget(known.keys() - set(partners))
-            self._read = {partner: known[partner] for partner in partners if partner in known}
-            self._follow(partners, self._read)
+        partners = [partner for partner in self.archive.conversations() if partner not in _OTHERS]
+        self._forget(known.keys() - set(partners))
+        self._read = {partner: known[partner] for partner in partners if partner in known}
+        self._follow(partners, self._read)
         return {partner: self._read[partner][1] for partner in partners}
 
     def _follow(self, partners: Iterable[str], read: dict[str, IndexedConversation]) -> None:
@@ -53,15 +54,20 @@ class ConversationReader:
                     new[partner] = now
                 if sum(len(entries) for _, entries in new.values()) >= _MOST_UNWRITTEN:
                     self._write(new)
-        finally:
-            self._write(new)
+        except BaseException:
+            with suppress(sqlite3.Error):
+                self._write(new)
+            raise
+        self._write(new)
 
     def _read_one(self, partner: str, known: IndexedConversation | None) -> IndexedConversation:
         # Before the messages: if the conversation changes in between, it is read again the next time.
         etag = self.archive.etag(partner) or ""
         if known is not None and known[0] == etag:
             return known
-        return etag, read_entries(self.archive.whole(partner), self.own, known[1] if known else ())
+        entries = self.archive.whole(partner)
+        with _no_collections():
+            return etag, read_entries(entries, self.own, known[1] if known else ())
 
     def _forget(self, partners: Collection[str]) -> None:
         if self.index is not None:

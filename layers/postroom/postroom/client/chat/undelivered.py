@@ -80,7 +80,7 @@ def _unsent(memory: ChatMemory, chat: ShownChat, ids: Collection[MessageId]) -> 
         about = names.get(MessageId(getattr(fact.message, "message_id", fact.id)))
         if about is not None:
             what = next(word for kind, word in _KINDS if isinstance(fact.message, kind))
-            found[about] += [UnsentPart(what, each.to, each.refused) for each in memory.unsent.get(fact.id, ())]
+            found[about] += [UnsentPart(what, each.to, each.refused) for each in memory.unsent.get(fact.key, ())]
     return {id_: parts for id_, parts in found.items() if parts}
 
 

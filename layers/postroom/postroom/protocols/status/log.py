@@ -205,6 +205,10 @@ class ChatLog:
             for event, at_ms in events.events.values():
                 self._groups[group].add(event, at_ms)
 
+    def fact(self, key: bytes) -> Fact:
+        """The fact with a key. Raises KeyError."""
+        return self._facts[key]
+
     def ids(self, fact: Fact) -> Collection[MessageId]:
         """All IDs of a message."""
         return self._ids.get(fact.key, (fact.id,))

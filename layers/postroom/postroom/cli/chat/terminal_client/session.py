@@ -5,6 +5,7 @@ handed to `show`, from their thread.
 """
 
 import queue
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -127,7 +128,7 @@ class ChatSession:
         result, error = WorkResult(), ""
         try:
             result = work.run(self._chats)
-        except (PostroomError, OSError) as failure:
+        except (PostroomError, OSError, sqlite3.Error) as failure:
             error = str(failure)
         return FinishedWork(work.number, result, error, *self._snapshot(request))
 
@@ -135,7 +136,7 @@ class ChatSession:
         """The snapshot; or None, and why the archive could not be read."""
         try:
             return read_snapshot(self._chats, request()), ""
-        except (PostroomError, OSError) as error:
+        except (PostroomError, OSError, sqlite3.Error) as error:
             return None, str(error)
 
     def _pulled(self, request: ReadRequest) -> PulledMail:
@@ -147,7 +148,7 @@ class ChatSession:
     def _mail_brought(self) -> Iterator[str]:
         try:
             pulled = self._chats.pull(self._mail)
-        except (PostroomError, OSError) as error:
+        except (PostroomError, OSError, sqlite3.Error) as error:
             yield str(error)
             return
         if pulled.left:
@@ -160,7 +161,7 @@ class ChatSession:
     def _unsent_delivered(self) -> Iterator[str]:
         try:
             deliveries = [*self._chats.deliver_due()]
-        except (PostroomError, OSError) as error:
+        except (PostroomError, OSError, sqlite3.Error) as error:
             yield str(error)
             return
         waiting = dict.fromkeys(each.to for each in deliveries if each.outcome is SendOutcome.NOT_NOW)

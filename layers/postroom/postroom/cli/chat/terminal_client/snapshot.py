@@ -80,7 +80,7 @@ def read_snapshot(chats: Chats, last: Mapping[ChatRef, int] | None = None) -> Ch
     names = _names(chats, memory, view)
     listed = [_listed(chats, view, names, chat, (last or {}).get(chat.ref, FIRST_MESSAGES)) for chat in view.chats()]
     listed.sort(key=lambda chat: (-chat.clock, chat.title))
-    unsent = {id_: tuple(messages) for id_, messages in memory.unsent.items()}
+    unsent = {memory.log.fact(key).id: tuple(messages) for key, messages in memory.unsent.items()}
     return ChatSnapshot(chats.own, chats.name, tuple(listed), names, unsent)
 
 
