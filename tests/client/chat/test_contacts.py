@@ -330,8 +330,11 @@ def test_whoever_is_removed_is_removed_with_all_keys(network: ChatNetwork, alice
     alice.chats.add_contact(BOB)
     network[BOB].keys = UserKeys.random()
     network[BOB].publish()
-    alice.chats.add_contact(BOB)
+    added = alice.chats.add_contact(BOB)
+    assert BOB in [each.to for each in added.deliveries]
     assert [is_added(each) for each in alice.chats.contacts().values()] == [True, True]
+    assert alice.chats.memory.contact_updates
+    assert [*alice.chats.update_contacts()] == []
     alice.chats.remove_contact("Bob.ETH")
     alice.chats.refresh()
     assert [is_added(each) for each in alice.chats.contacts().values()] == [False, False]

@@ -145,7 +145,7 @@ def test_another_tag_says_nothing(tag: str) -> None:
     assert trusted_keys(log_of(SyncInstallationContact(AT, ONE.public, system_tags=(tag,)))) == {}
 
 
-# --- what is told -------------------------------------------------------------------------------------------------
+# --- what is shown ------------------------------------------------------------------------------------------------
 def test_the_domains_of_a_key_stand_with_those_that_the_owner_has_named_first() -> None:
     keys = {
         "a.example": DomainKey(ONE.public), "b.example": DomainKey(TWO.public, ONE.public),

@@ -76,7 +76,13 @@ def contact_updates_due(
     for key in contacts:
         for name in names[key]:
             keys[name].append(key)
-    by_key = [(key, each) for each in sorted(sent, key=attrgetter("at_ms")) for key in keys.get(each.receiver, ())]
+    by_key = [
+        (key, each)
+        for each in sorted(sent, key=attrgetter("at_ms"))
+        for key in keys.get(each.receiver, ())
+        # What went to a name that had another key did not go to this one.
+        if len(keys[each.receiver]) == 1 or each.at_ms >= contacts[key].last_updated
+    ]
     found = [SentProfile(each.at_ms, each.digest, frozenset({key})) for key, each in by_key]
     due = contact_receivers_due(contacts, sent=found, digest=digest, now_ms=now_ms)
     last = dict(by_key)
