@@ -217,3 +217,10 @@ def test_a_damaged_conversation_is_reported(index: Index, mine: Archive) -> None
     mine.home.delete(conversation_key(mine.filing.root, ALICE))
     with pytest.raises(ContainerError, match="missing"):
         index.update()
+
+
+def test_a_message_that_the_owner_sent_is_the_owners(index: Index, mine: Archive) -> None:
+    mine.store([replace(NLWEB, id="sent", receipt='{"sent": true}', envelope='{"Body":{"Text":"zebra"}}')])
+    index.update()
+    assert [(hit.partner, hit.author) for hit in index.search("zebra", 10)] == [("b.com", mine.owner)]
+    assert scan(mine, "zebra", 10) == index.search("zebra", 10)

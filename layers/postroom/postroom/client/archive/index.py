@@ -13,6 +13,7 @@ from typing import Final
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.index_file import IndexFile
+from postroom.client.archive.nlweb_messages import is_sent
 from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope, Tombstone
 
 _VERSION: Final = 1
@@ -78,7 +79,7 @@ class Index:
                     with database:
                         # Another process may be updating it: what this one knew, it read before it waited.
                         database.execute("BEGIN IMMEDIATE")
-                        _follow(database, partner, entries)
+                        _follow(database, archive.owner, partner, entries)
                         database.execute("INSERT OR REPLACE INTO conversations VALUES (?, ?)", (partner, etag))
                 met(partner)
 
@@ -102,7 +103,7 @@ def scan(archive: Archive, text: str, limit: int, met: Met = lambda _: None) -> 
     terms = terms_of(text)
     hits: list[Hit] = []
     for partner in archive.conversations():
-        for hit in _hits(partner, archive.whole(partner)):
+        for hit in _hits(archive.owner, partner, archive.whole(partner)):
             folded = fold(hit.text)
             if terms and all(term in folded for term in terms):
                 hits.append(hit)
@@ -132,16 +133,17 @@ def _quoted(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'
 
 
-def _hits(partner: str, entries: Iterable[Entry]) -> Iterator[Hit]:
+def _hits(owner: str, partner: str, entries: Iterable[Entry]) -> Iterator[Hit]:
     for entry in entries:
         if not isinstance(entry, Tombstone):
-            yield Hit(partner, entry.message_hash, entry.timestamp_ms, entry.author, text_of(entry))
+            author = owner if isinstance(entry, Received) and is_sent(entry) else entry.author
+            yield Hit(partner, entry.message_hash, entry.timestamp_ms, author, text_of(entry))
 
 
-def _follow(database: sqlite3.Connection, partner: str, entries: Iterable[Entry]) -> None:
+def _follow(database: sqlite3.Connection, owner: str, partner: str, entries: Iterable[Entry]) -> None:
     """Make the index contain these messages of a conversation, and no others."""
     known = dict(database.execute("SELECT hash, id FROM messages WHERE partner = ?", (partner,)).fetchall())
-    for hit in _hits(partner, entries):
+    for hit in _hits(owner, partner, entries):
         if known.pop(hit.message_hash, None) is None:
             row = (hit.partner, hit.message_hash, hit.at_ms, hit.author, hit.text)
             made = database.execute(
