@@ -8,15 +8,17 @@ import re
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from postroom.cli.output import replace_private
-from postroom.protocols.status.keys import ChatKey
+
+if TYPE_CHECKING:
+    from postroom.protocols.status.keys import ChatKey
 
 _ID: Final = re.compile("[0-9a-f]{32}")
 
 
-def find_device_id(own: ChatKey) -> str:
+def find_device_id(own: "ChatKey") -> str:
     """The ID that this device has as one of a user's; empty: it has none."""
     try:
         text = _file(own).read_text(encoding="ascii").strip()
@@ -25,7 +27,7 @@ def find_device_id(own: ChatKey) -> str:
     return text if _ID.fullmatch(text) else ""
 
 
-def keep_device_id(own: ChatKey) -> str:
+def keep_device_id(own: "ChatKey") -> str:
     """The ID that this device has as one of a user's, from now on if it had none. Raises OSError, UsageFault."""
     known = find_device_id(own)
     if known:
@@ -36,7 +38,7 @@ def keep_device_id(own: ChatKey) -> str:
     return made
 
 
-def _file(own: ChatKey) -> Path:
+def _file(own: "ChatKey") -> Path:
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     name = sha256(f"device of {own}".encode()).hexdigest()
     return Path(state).expanduser() / "postroom" / "chat" / name[:32]
