@@ -9,12 +9,12 @@ import typer
 
 from postroom.cli.archive.entry_text import shortened
 from postroom.cli.archive.inputs import ArchiveOptions
-from postroom.cli.cache import cache_folder
 from postroom.cli.exits import UnavailableFault, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_either, print_json
 from postroom.cli.progress import progress
 from postroom.cli.terminal import print_line
+from postroom.cli.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from postroom.client.archive import Archive

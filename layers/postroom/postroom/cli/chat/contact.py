@@ -1,4 +1,4 @@
-"""`postroom chat contact`: the contacts, who get one's name and picture."""
+"""`postroom chat contact`: the user's contacts, who are sent the user's name and picture."""
 
 from typing import Annotated, Any
 

@@ -3,7 +3,6 @@
 It says nothing of the machine. If it is lost, the device gets another one when it is named again, and is listed twice.
 """
 
-import os
 import re
 from hashlib import sha256
 from pathlib import Path
@@ -11,6 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 from postroom.cli.output import replace_private
+from postroom.cli.user_folders import state_folder
 
 if TYPE_CHECKING:
     from postroom.protocols.status.keys import ChatKey
@@ -39,6 +39,5 @@ def keep_device_id(own: "ChatKey") -> str:
 
 
 def _file(own: "ChatKey") -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     name = sha256(f"device of {own}".encode()).hexdigest()
-    return Path(state).expanduser() / "postroom" / "chat" / name[:32]
+    return state_folder("chat") / name[:32]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from postroom.cli.archive.homes import FORMS
-from postroom.cli.cache import cache_folder
 from postroom.cli.dm3.archive import open_own_archive
 from postroom.cli.dm3.inputs import KeyFile, dm3_name, load_user_keys
 from postroom.cli.dm3.names import NameOptions
@@ -18,6 +17,7 @@ from postroom.cli.exits import NotFoundFault, UnavailableFault, UsageFault
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.options import OptionGroup
 from postroom.cli.owner import OptionalAt, OwnersKeyOptions
+from postroom.cli.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from postroom.client import Mailbox

@@ -1,4 +1,4 @@
-"""`postroom chat profile`: what one says of oneself."""
+"""`postroom chat profile`: the display name and the picture that others see."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -451,12 +451,13 @@ class Chats:
 
         Raises ChatError; as `find` does.
         """
-        key = self._key_at(name)
+        target = self._targets().person(name)
+        key, [receiver] = ChatKey(target.ref.id), target.receivers
         if key == self.own:
             raise ChatError("this is you: a contact is somebody else")
-        if domain_at(self._targets().person(name).receivers[0]) is not None:
+        if domain_at(receiver) is not None:
             raise ChatError(f"{name} is an NLWeb domain: contacts have dm3 names")
-        return self._and_contacts(self._keep_contact(key, normalize(name), added=True))
+        return self._and_contacts(self._keep_contact(key, receiver, added=True))
 
     def remove_contact(self, name: str) -> SentChatMessage:
         """Make somebody no contact any more, on all devices: a name with all of its keys, or a chat key.

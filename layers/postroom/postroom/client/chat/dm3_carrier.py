@@ -142,10 +142,9 @@ def carrier_key(entry: StoredEnvelope, likely: ChatKey = NO_CHAT_KEY) -> ChatKey
 @lru_cache(_KNOWN_KEYS)
 def _stored_key(text: str) -> ChatKey:
     try:
-        key = PublicSigningKey.parse(text)
+        return _chat_key_of(PublicSigningKey.parse(text)) or NO_CHAT_KEY
     except TheirError:
         return NO_CHAT_KEY
-    return chat_key_of(decode_base64(text)) if key.algorithm == "secp256k1" else NO_CHAT_KEY
 
 
 @lru_cache(_KNOWN_KEYS)
@@ -180,7 +179,10 @@ def plain_text(message: StatusMessage) -> str:
 
 def chat_key_at(profile: UserProfile) -> ChatKey | None:
     """The chat key of a dm3 name; None: its profile's signing key is Ed25519, which signs no chats."""
-    key = profile.signing_key
+    return _chat_key_of(profile.signing_key)
+
+
+def _chat_key_of(key: PublicSigningKey) -> ChatKey | None:
     return chat_key_of(decode_base64(key.encode())) if key.algorithm == "secp256k1" else None
 
 

@@ -1,7 +1,8 @@
-"""What single messages of an archive say of chats, whatever else the archive holds."""
+"""Chat entries: the chat content of single messages of an archive, and the reader of it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 from postroom.client.archive.nlweb_messages import read_content
@@ -134,15 +135,14 @@ def payload_from_domain(
 ) -> tuple[VerifiedPayload | None, TheirError | None]:
     """The same as `payload_of`, of an NLWeb message, whose wrapper must be signed. `carrier`: the owner's key, if the
     owner has sent it."""
-    if carried is None:
-        return None, None
-    try:
+
+    def check(carried: CarriedWrapper) -> VerifiedPayload:
         verified = verify(carried.wrapper, own=own, named=carried.type, recovered=recovered)
         if carrier:
             check_carrier(verified.author, carrier, verified.message)
-    except TheirError as error:
-        return None, error
-    return verified, None
+        return verified
+
+    return _outcome(carried, check)
 
 
 def came_ms(entry: StoredEnvelope) -> int:
@@ -162,10 +162,16 @@ def payload_of(
 
     `recovered`: of the wrapper, if it was verified before.
     """
+    return _outcome(carried, partial(verify_carried, text=text, carrier=carrier, own=own, recovered=recovered))
+
+
+def _outcome(
+    carried: CarriedWrapper | None, check: Callable[[CarriedWrapper], VerifiedPayload]
+) -> tuple[VerifiedPayload | None, TheirError | None]:
     if carried is None:
         return None, None
     try:
-        return verify_carried(carried, text, carrier=carrier, own=own, recovered=recovered), None
+        return check(carried), None
     except TheirError as error:
         return None, error
 

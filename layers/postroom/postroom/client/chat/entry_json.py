@@ -1,4 +1,4 @@
-"""What single messages say of chats as JSON, for an index.
+"""The JSON form of chat entries, for an index.
 
 It holds what a message is, and the keys that were recovered from its signatures: these take longest to find, and never
 change. All other rules are applied again whenever it is read.
@@ -107,8 +107,8 @@ def _carried(members: Members) -> CarriedWrapper:
 
 def _recovered_json(recovered: RecoveredKeys) -> dict[str, JsonValue]:
     # Most events of a group are by few authors.
-    authors = list(dict.fromkeys(recovered.event_authors))
-    events: list[JsonValue] = [authors.index(author) for author in recovered.event_authors]
+    authors: dict[ChatKey, int] = {}
+    events: list[JsonValue] = [authors.setdefault(author, len(authors)) for author in recovered.event_authors]
     return {"signer": recovered.signer, "id": recovered.id, "authors": [*authors], "events": events}
 
 

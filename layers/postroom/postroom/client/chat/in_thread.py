@@ -1,4 +1,4 @@
-"""Chats that asyncio's programs use: their work is done in one thread, one thing after another."""
+"""The base class of chats for asyncio: all calls run in one thread, one after another."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""How a wrapper travels in an NLWeb message, and how a domain is named beside dm3 names.
+"""The encoding of a wrapper in an NLWeb message, and the form of domains among dm3 names.
 
 The message's Subject is Payload@Status, its Body `{"Status": base64}`. For the older wrapper, which does not say its
 payload's type, it is `{"Status": base64, "Type": name}`. NLWeb proves the domain that sent it, and no chat key.

@@ -1,4 +1,4 @@
-"""The conversations of an archive as chats read them: each again only if it has changed."""
+"""The reader of an archive's conversations for chats, which reads each again only if it has changed."""
 
 import gc
 import sqlite3

@@ -1,4 +1,4 @@
-"""What became of a message for one receiver."""
+"""The outcome of sending a message to one receiver."""
 
 from dataclasses import dataclass
 

@@ -13,8 +13,8 @@ from typing import Final
 
 import orjson
 
-from postroom.cli.cache import cache_folder
 from postroom.cli.output import replace_private
+from postroom.cli.user_folders import cache_folder
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
 from postroom.core.typed_members import Members
