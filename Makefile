@@ -80,7 +80,7 @@ check: $(VENV)/.installed ## run ruff, mypy --strict and import-linter
 	@$(BIN)/lint-imports
 
 .PHONY: unasync
-unasync: $(VENV)/.installed ## generate the client's sync.py from its aio.py, and the chats' aio.py from chats.py
+unasync: $(VENV)/.installed ## generate the client's sync.py from its aio.py, and the aio.py of chats from their classes
 	@$(BIN)/python -m tests.client.unasync
 	@$(BIN)/python -m tests.client.unasync_chats
 

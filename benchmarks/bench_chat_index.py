@@ -12,9 +12,9 @@ from benchmarks.status_sample import NOW_MS, OWN, bare_message, text
 from tests.client.chat.network import ALICE, BOB, ChatNetwork
 
 from postroom.client.archive import Archive, FolderHome, MemoryHome
-from postroom.client.chat.chats import CHUNK_BYTES
 from postroom.client.chat.dm3_carrier import encodings, find_wrapper
 from postroom.client.chat.index import ChatIndex
+from postroom.client.chat.owner_chats import CHUNK_BYTES
 from postroom.client.chat.reading import ConversationReader
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.keys import PrivateSigningKey

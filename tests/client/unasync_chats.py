@@ -1,24 +1,26 @@
-"""The rules that make client/chat/aio.py of chats.py; `make unasync` writes it."""
+"""The rules that make client/chat/aio.py of the classes of chats; `make unasync` writes it."""
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "layers" / "postroom" / "postroom" / "client" / "chat"
-CHATS, AIO = FOLDER / "chats.py", FOLDER / "aio.py"
+AIO = FOLDER / "aio.py"
+CLASSES = ("owner_chats", "chats", "groups", "own_devices")
+"""The modules with the class `Chats` and its bases."""
 OTHERWISE = ("memory", "name", "own", "pull_changes", "view", "watch")
 """What `ChatsInThread` has, and what must be used in one thread."""
 
 HEAD = '''\
-# Written by `make unasync` from chats.py, which is the one to edit.
+# Written by `make unasync` from {modules}, which are the ones to edit.
 """A user's chats for asyncio."""
 
 from functools import partial
 {imports}
-from postroom.client.chat.chats import SentChatMessage, WaitingMail
 from postroom.client.chat.in_thread import ChatsInThread
+from postroom.client.chat.owner_chats import SentChatMessage
 
 
 class AsyncChats(ChatsInThread):
@@ -34,21 +36,27 @@ class AsyncChats(ChatsInThread):
 '''
 
 
-def async_chats(text: str) -> str:
-    """The module for asyncio. `text`: that of chats.py."""
-    module = ast.parse(text)
-    [chats] = [node for node in module.body if isinstance(node, ast.ClassDef) and node.name == "Chats"]
-    imports = "\n".join(ast.unparse(node) for node in module.body if isinstance(node, ast.Import | ast.ImportFrom))
-    made = HEAD.format(imports=imports) + "\n".join(_methods(chats))
+def async_chats(modules: Mapping[str, str]) -> str:
+    """The module for asyncio. `modules`: the texts of those with the class `Chats` and its bases, by name."""
+    bodies = [node for text in modules.values() for node in ast.parse(text).body]
+    imports = "\n".join(ast.unparse(node) for node in bodies if isinstance(node, ast.Import | ast.ImportFrom))
+    names = ", ".join(f"{name}.py" for name in modules)
+    made = HEAD.format(imports=imports, modules=names) + "\n".join(_methods(bodies))
     # Remove imports that are not used, and format the lines.
-    for command in (("check", "--fix-only", "--select=F401,I"), ("format",)):
+    for command in (("check", "--fix-only", "--select=F401,F811,I"), ("format",)):
         ruff = [sys.executable, "-m", "ruff", *command, "--quiet", "--stdin-filename", AIO, "-"]
         made = subprocess.run(ruff, input=made, capture_output=True, text=True, check=True).stdout
     return made
 
 
-def _methods(chats: ast.ClassDef) -> Iterator[str]:
-    for node in chats.body:
+def read_classes() -> dict[str, str]:
+    """The texts of the modules that it is made of, by name."""
+    return {name: (FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in CLASSES}
+
+
+def _methods(bodies: Iterable[ast.stmt]) -> Iterator[str]:
+    classes = [node for node in bodies if isinstance(node, ast.ClassDef) and node.name.endswith("Chats")]
+    for node in (each for cls in classes for each in cls.body):
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and node.name not in OTHERWISE:
             yield _method(node)
 
@@ -67,4 +75,4 @@ def _method(node: ast.FunctionDef) -> str:
 
 
 if __name__ == "__main__":
-    AIO.write_text(async_chats(CHATS.read_text()))
+    AIO.write_text(async_chats(read_classes()), encoding="utf-8")

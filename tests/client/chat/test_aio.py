@@ -7,7 +7,7 @@ from threading import Event
 
 import pytest
 from tests.client.chat.network import ALICE, BOB, ChatNetwork, Device, Mailbox, Waiting
-from tests.client.unasync_chats import AIO, CHATS, async_chats
+from tests.client.unasync_chats import AIO, async_chats, read_classes
 
 from postroom.client.chat import AsyncChats, ChatError, in_thread
 from postroom.client.chat.chats import PAUSE_SECONDS
@@ -32,7 +32,7 @@ def slow(device: Device) -> Slow:
 
 
 def test_the_module_is_generated_from_that_of_the_other_programs() -> None:
-    assert AIO.read_text() == async_chats(CHATS.read_text()), "chats.py was changed, or aio.py: run `make unasync`"
+    assert AIO.read_text() == async_chats(read_classes()), "a class of chats was changed, or aio.py: run `make unasync`"
 
 
 def test_what_is_sent_is_shown(alice: Device, bob: Device) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Generator
 import pytest
 from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, MALLORY, ChatNetwork, Device, Points
 
-import postroom.client.chat.chats as chats_module
+import postroom.client.chat.owner_chats as owner_chats_module
 from postroom.client.archive import MemoryHome
 from postroom.client.archive.sent_messages import keep_sent
 from postroom.client.chat import ChatError, NoChatKeyError, NoSuchChatError
@@ -378,7 +378,7 @@ def test_a_plain_message_of_ones_own_stands_in_the_chat_that_one_wrote_in(networ
 def test_what_is_written_again_with_each_message_stays_short(
     network: ChatNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chats_module, "CHUNK_BYTES", 6000)
+    monkeypatch.setattr(owner_chats_module, "CHUNK_BYTES", 6000)
     alice = network.device(ALICE)
     for number in range(8):
         alice.send(BOB, f"text {number}")

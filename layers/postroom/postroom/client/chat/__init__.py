@@ -2,8 +2,9 @@
 
 from postroom.client.chat.aio import AsyncChats
 from postroom.client.chat.changes import ChangeKind, ChatChange
-from postroom.client.chat.chats import Chats, SentChatMessage
+from postroom.client.chat.chats import Chats
 from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
+from postroom.client.chat.owner_chats import SentChatMessage
 from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.targets import ChatTarget
 

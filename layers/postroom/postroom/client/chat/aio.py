@@ -1,13 +1,13 @@
-# Written by `make unasync` from chats.py, which is the one to edit.
+# Written by `make unasync` from owner_chats.py, chats.py, groups.py, own_devices.py, which are the ones to edit.
 """A user's chats for asyncio."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from postroom.client.archive.pull import MailSource, Pulled
-from postroom.client.chat.chats import SentChatMessage
 from postroom.client.chat.domain_delivery import ChatOutbox
 from postroom.client.chat.in_thread import ChatsInThread
+from postroom.client.chat.owner_chats import SentChatMessage
 from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.targets import ChatTarget
 from postroom.protocols.status.chat_view import ShownChat, ShownChatMessage
@@ -62,6 +62,38 @@ class AsyncChats(ChatsInThread):
         """
         return await self._in_thread(partial(self._chats.find, to))
 
+    async def find_message(self, chat: ChatRef, text: str) -> Fact:
+        """A message of a chat, by its ID or the beginning of it. Raises NoSuchChatError, ChatError."""
+        return await self._in_thread(partial(self._chats.find_message, chat, text))
+
+    async def profile(self) -> ChatMessageIdentity:
+        """What the owner says of itself: to whom it writes, and to its contacts."""
+        return await self._in_thread(self._chats.profile)
+
+    async def contacts(self) -> Mapping[ChatKey, SyncInstallationContact]:
+        """What the owner's devices say of contacts, and of those who were contacts (`contacts.is_added`)."""
+        return await self._in_thread(self._chats.contacts)
+
+    async def update_contacts(self) -> list[SentTo]:
+        """Send the owner's name and picture to the contacts who need them now: they are new, the profile has changed,
+        or the last update is 48 hours old.
+
+        Not to those whose name has another key, or cannot be looked up: they are tried again the next time.
+        """
+        return await self._in_thread(lambda: list(self._chats.update_contacts()))
+
+    async def deliver_due(self) -> list[SentTo]:
+        """Send all that is to be sent without the owner writing anything: after each pull."""
+        return await self._in_thread(lambda: list(self._chats.deliver_due()))
+
+    async def pass_on(self) -> list[SentTo]:
+        """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""
+        return await self._in_thread(lambda: list(self._chats.pass_on()))
+
+    async def deliver_unsent(self) -> list[SentTo]:
+        """Send what could not be delivered before."""
+        return await self._in_thread(lambda: list(self._chats.deliver_unsent()))
+
     async def send(self, to: str, text: str, *, reply_to: str = "") -> SentChatMessage:
         """Send a text. `reply_to`: the ID of the message that it answers, or its beginning. Raises ChatError, as
         `find`; TheirError(TEXT_INVALID)."""
@@ -101,16 +133,16 @@ class AsyncChats(ChatsInThread):
         """Pin a message in its chat, or no longer. Raises as `send` does."""
         return await self._in_thread(partial(self._chats.pin, to, message, pinned=pinned))
 
-    async def find_message(self, chat: ChatRef, text: str) -> Fact:
-        """A message of a chat, by its ID or the beginning of it. Raises NoSuchChatError, ChatError."""
-        return await self._in_thread(partial(self._chats.find_message, chat, text))
-
     async def media(self, to: str, message: str) -> MessageMedia:
         """The picture or the sound of a message, as received: `clean` it before anything reads it.
 
         Raises NoSuchChatError: the message is not shown, is deleted or has none; as `send` does.
         """
         return await self._in_thread(partial(self._chats.media, to, message))
+
+    async def pull(self, mail: MailSource, met: Callable[[int], object] = lambda _: None) -> Pulled:
+        """Bring waiting mail into the archive, as `client.archive.pull` does. `met`: with the messages of each step."""
+        return await self._in_thread(partial(self._chats.pull, mail, met))
 
     async def create_group(self, name: str, members: Sequence[str]) -> SentChatMessage:
         """Create a group of these names and the owner, its admin. Raises ChatError; as `find` does."""
@@ -162,20 +194,12 @@ class AsyncChats(ChatsInThread):
         """
         return await self._in_thread(partial(self._chats.trust, domain, key))
 
-    async def profile(self) -> ChatMessageIdentity:
-        """What the owner says of itself: to whom it writes, and to its contacts."""
-        return await self._in_thread(self._chats.profile)
-
     async def change_profile(self, *, display_name: str | None = None, picture: bytes | None = None) -> SentChatMessage:
         """Change it, on all devices; contacts get it now, others with the next message. None: as it is; empty: none.
 
         `picture`: a PNG, JPEG, WebP or GIF, cleaned. Raises TheirError: one of them cannot be sent.
         """
         return await self._in_thread(partial(self._chats.change_profile, display_name=display_name, picture=picture))
-
-    async def contacts(self) -> Mapping[ChatKey, SyncInstallationContact]:
-        """What the owner's devices say of contacts, and of those who were contacts (`contacts.is_added`)."""
-        return await self._in_thread(self._chats.contacts)
 
     async def add_contact(self, name: str) -> SentChatMessage:
         """Make somebody a contact, on all devices: who gets a contact update now, and after each change.
@@ -191,14 +215,6 @@ class AsyncChats(ChatsInThread):
         """
         return await self._in_thread(partial(self._chats.remove_contact, name))
 
-    async def update_contacts(self) -> list[SentTo]:
-        """Send the owner's name and picture to the contacts who need them now: they are new, the profile has changed,
-        or the last update is 48 hours old.
-
-        Not to those whose name has another key, or cannot be looked up: they are tried again the next time.
-        """
-        return await self._in_thread(lambda: list(self._chats.update_contacts()))
-
     async def devices(self) -> Mapping[str, PairInstallation]:
         """What each of the owner's devices says of itself, by its installation ID."""
         return await self._in_thread(self._chats.devices)
@@ -207,19 +223,3 @@ class AsyncChats(ChatsInThread):
         """Say on all of the owner's devices what one of them is called. Raises TheirError(PAYLOAD_INVALID): it is
         blank."""
         return await self._in_thread(partial(self._chats.name_device, installation_id, name, device_type))
-
-    async def pull(self, mail: MailSource, met: Callable[[int], object] = lambda _: None) -> Pulled:
-        """Bring waiting mail into the archive, as `client.archive.pull` does. `met`: with the messages of each step."""
-        return await self._in_thread(partial(self._chats.pull, mail, met))
-
-    async def deliver_due(self) -> list[SentTo]:
-        """Send all that is to be sent without the owner writing anything: after each pull."""
-        return await self._in_thread(lambda: list(self._chats.deliver_due()))
-
-    async def pass_on(self) -> list[SentTo]:
-        """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""
-        return await self._in_thread(lambda: list(self._chats.pass_on()))
-
-    async def deliver_unsent(self) -> list[SentTo]:
-        """Send what could not be delivered before."""
-        return await self._in_thread(lambda: list(self._chats.deliver_unsent()))

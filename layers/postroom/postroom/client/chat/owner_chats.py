@@ -1,0 +1,346 @@
+"""An owner's chats: what is shown, whom a message goes to, and its sending."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from postroom.client.archive import Archive
+from postroom.client.chat.delivery import ChatDelivery
+from postroom.client.chat.dm3_carrier import CarriedWrapper, dm3_type, encodings, plain_text
+from postroom.client.chat.domain_delivery import ChatOutbox
+from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
+from postroom.client.chat.index import ChatIndex
+from postroom.client.chat.memory import ChatMemory, read_memory
+from postroom.client.chat.nlweb_carrier import address_of, domain_at
+from postroom.client.chat.profiles_sent import contact_update_of, contact_updates_due, names_of_contact, profile_now
+from postroom.client.chat.reading import ConversationReader
+from postroom.client.chat.sent_to import SentTo
+from postroom.client.chat.targets import ChatTarget, TargetFinder
+from postroom.client.chat.unsent_to_domain import UnsentToDomain
+from postroom.client.dm3 import Dm3Draft, Dm3Sender
+from postroom.core.errors import NotNowError, TheirError
+from postroom.protocols.dm3.names import normalize
+from postroom.protocols.dm3.reasons import PROFILE_UNKNOWN
+from postroom.protocols.status.author import AuthorKey
+from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
+from postroom.protocols.status.clock import MOST_AHEAD_MS, next_clock
+from postroom.protocols.status.codec import type_of_message, write_payload
+from postroom.protocols.status.enums import ChatKind, PayloadType
+from postroom.protocols.status.group_updates import group_update
+from postroom.protocols.status.identity import identity_receivers_due
+from postroom.protocols.status.ids import MessageId, message_id
+from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.log import Fact
+from postroom.protocols.status.messages import (
+    ChatMessage,
+    ChatMessageIdentity,
+    EmojiReaction,
+    StatusMessage,
+    SyncInstallationContact,
+    clock_of,
+)
+from postroom.protocols.status.sent_profile import profile_digest
+from postroom.protocols.status.verify import ChatRef
+from postroom.protocols.status.wrapper import write_wrapper
+
+CHUNK_BYTES: Final = 500_000
+"""Of a chunk of the archive: the last one is written again with each message, and chats have many short ones."""
+_SHORTEST_PREFIX: Final = 8
+"""Characters of an ID's beginning that a user must give, 0x among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentChatMessage:
+    """A message that was stored, and possibly sent. `unreached`: members of a group whose name nobody knows."""
+
+    id: MessageId
+    deliveries: tuple[SentTo, ...]
+    unreached: tuple[ChatKey, ...] = ()
+
+
+class OwnerChats:
+    """The chats of the archive's owner. `sender`: sends as the owner, by the keys of the owner's profile.
+
+    `index`: what was read of the archive before, on this machine; None: all of it is read.
+
+    All methods raise as `Archive` and `ChatIndex` do. Raises NoChatKeyError: the keys cannot sign chats.
+    """
+
+    def __init__(self, archive: Archive, sender: Dm3Sender, index: ChatIndex | None = None) -> None:
+        key = sender.keys.signing.ethereum_key
+        if key is None:
+            raise NoChatKeyError(
+                f"the keys of {sender.name} sign with Ed25519; chats need a profile with a secp256k1 key, as "
+                "`postroom dm3 keygen` makes it"
+            )
+        self._archive = archive.with_chunks_of(CHUNK_BYTES)
+        self._sender = sender
+        self._key = AuthorKey.from_secret(key.secret)
+        self._delivery = ChatDelivery(self._archive, sender)
+        self._reader = ConversationReader(self._archive, self.own, index)
+        self._memory: ChatMemory | None = None
+
+    @property
+    def own(self) -> ChatKey:
+        """The owner's chat key."""
+        return self._key.public
+
+    @property
+    def name(self) -> str:
+        """The owner's name, normalised."""
+        return normalize(self._sender.name)
+
+    @property
+    def memory(self) -> ChatMemory:
+        """All chats as of the last `refresh`."""
+        if self._memory is None:
+            self._memory = read_memory(self._reader)
+        return self._memory
+
+    def refresh(self) -> None:
+        """Read the archive again, the next time that something is asked of it."""
+        self._memory = None
+
+    def send_through(self, outbox: Callable[[], ChatOutbox]) -> None:
+        """Send messages to NLWeb domains from now on. `outbox`: opens that of the mailbox of the owner, a domain."""
+        self._delivery = replace(self._delivery, outbox=outbox)
+
+    def view(self) -> ChatView:
+        """What is shown."""
+        return self.memory.view()
+
+    def chats(self) -> list[ShownChat]:
+        """All chats."""
+        return self.view().chats()
+
+    def messages(self, to: str, last: int | None = None) -> list[ShownChatMessage]:
+        """The messages of a chat in order; `last`: the newest so many. Raises ChatError, as `find` does."""
+        return self.view().messages(self.find(to).ref, last)
+
+    def find(self, to: str) -> ChatTarget:
+        """The chat that a user names: a dm3 name, `#channel`, a group by its ID, or by a name without dots that one
+        group has, or an NLWeb domain as `nlweb:shop.example`.
+
+        The prefix may be left out if there is no such dm3 name, and the domain's key is known.
+
+        Raises NoSuchChatError, NoChatKeyError, ChatError; TheirError and NotNowError as profiles are looked up.
+        """
+        return self._targets().find(to)
+
+    def _targets(self) -> TargetFinder:
+        return TargetFinder(self.memory, self._sender.profiles, self.name)
+
+    def find_message(self, chat: ChatRef, text: str) -> Fact:
+        """A message of a chat, by its ID or the beginning of it. Raises NoSuchChatError, ChatError."""
+        if len(text) < _SHORTEST_PREFIX:
+            raise ChatError(f"{text!r} is too short: give at least {_SHORTEST_PREFIX} characters of a message's ID")
+        log = self.memory.log
+        found = [fact for fact in log.messages(chat) if any(id_.startswith(text) for id_ in log.ids(fact))]
+        if len(found) > 1:
+            raise ChatError(f"{len(found)} messages begin with {text}: give more of the ID")
+        if not found:
+            raise NoSuchChatError(f"this chat has no message {text}: `postroom chat show` lists the IDs")
+        return found[0]
+
+    def profile(self) -> ChatMessageIdentity:
+        """What the owner says of itself: to whom it writes, and to its contacts."""
+        return self._profile(self._now_ms())
+
+    def contacts(self) -> Mapping[ChatKey, SyncInstallationContact]:
+        """What the owner's devices say of contacts, and of those who were contacts (`contacts.is_added`)."""
+        return self.view().own_devices.contacts
+
+    def update_contacts(self) -> Iterator[SentTo]:
+        """Send the owner's name and picture to the contacts who need them now: they are new, the profile has changed,
+        or the last update is 48 hours old.
+
+        Not to those whose name has another key, or cannot be looked up: they are tried again the next time.
+        """
+        contacts = self.contacts()
+        names = {key: self._contact_names(key, contact) for key, contact in contacts.items()}
+        profile, sent = self.profile(), self.memory.contact_updates
+        digest = profile_digest(contact_update_of(profile, profile.clock))
+        updates = []
+        for key in contact_updates_due(contacts, names, sent, digest, profile.clock):
+            ref, name = ChatRef(ChatKind.ONE_TO_ONE, key), self._targets().name_among(key, names[key])
+            if name is not None:
+                clock, now_ms = self._next(ref)
+                updates.append((ChatTarget(ref, (name,)), contact_update_of(profile, clock), now_ms))
+        for target, update, now_ms in updates:
+            yield from self._send(target, update, at_ms=now_ms).deliveries
+
+    def deliver_due(self) -> Iterator[SentTo]:
+        """Send all that is to be sent without the owner writing anything: after each pull."""
+        yield from self.deliver_unsent()
+        yield from self.pass_on()
+        yield from self.update_contacts()
+
+    def pass_on(self) -> Iterator[SentTo]:
+        """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""
+        view = self.view()
+        drafts: list[Dm3Draft] = []
+        to_domains: list[UnsentToDomain] = []
+        for record in self.memory.channels.values():
+            if not (record.is_joined and record.relays):
+                continue
+            ref = ChatRef(ChatKind.PUBLIC_GROUP, record.channel)
+            for fact in (*self.memory.log.messages(ref), *self.memory.log.changes(ref)):
+                carried = self.memory.wrappers.get(fact.key)
+                if carried is None or fact.message is None or view.reason_against(fact) is not None:
+                    continue
+                known = self.memory.hashes[fact.key].keys() | self.memory.proven.get(fact.author, set())
+                text = plain_text(fact.message)
+                type_ = carried.type or type_of_message(fact.message)
+                uris = encodings(carried.wrapper, type_, {}, typed=carried.type is None)
+                new = [each for each in record.receivers if each not in known]
+                drafts += [Dm3Draft(each, text, encodings=uris) for each in new if domain_at(each) is None]
+                to_domains += _for_domains(new, CarriedWrapper(carried.wrapper, carried.type), self._now_ms())
+        self.refresh()
+        yield from self._delivery.deliver(self._delivery.store(drafts, to_domains=to_domains))
+        self.refresh()
+
+    def deliver_unsent(self) -> Iterator[SentTo]:
+        """Send what could not be delivered before."""
+        unsent = [message for messages in self.memory.unsent.values() for message in messages]
+        self.refresh()
+        yield from self._delivery.deliver(unsent)
+        self.refresh()
+
+    def _send(
+        self,
+        target: ChatTarget,
+        message: StatusMessage,
+        about: Fact | None = None,
+        *,
+        more: tuple[str, ...] = (),
+        at_ms: int | None = None,
+    ) -> SentChatMessage:
+        """Store a message, and send it. `at_ms`: its time; None: its clock."""
+        if not target.receivers and not target.unreached:
+            raise ChatError(
+                "the message would go to nobody: `postroom chat join CHANNEL --to NAME` says to whom, and "
+                "`postroom chat group add` adds members to a group"
+            )
+        if target.ref.kind is ChatKind.PRIVATE_GROUP and not self._is_member(target.ref):
+            raise ChatError("you are not in this group any more: nobody in it would see the message")
+        written = message
+        if target.ref.kind is ChatKind.PRIVATE_GROUP and isinstance(message, ChatMessage | EmojiReaction):
+            message = group_update(self.memory.log.group(target.ref.id), message)
+        wrapper, type_ = self._wrapped(message)
+        # Not the time of day: a clock of the chat that is ahead of it must not look as if it came too early.
+        at_ms = at_ms or clock_of(written)
+        carried = CarriedWrapper(wrapper, None if _is_typed(type_) else type_)
+        to_domains = _for_domains(target.receivers, carried, at_ms or self._now_ms())
+        if to_domains:
+            self._check_outbox(to_domains[0].domain)
+        names = {key: name for key, name in target.names.items() if domain_at(name) is None}
+        hashes = self.memory.hashes.get(about.key, {}) if about else {}
+        drafts = []
+        for receiver in target.receivers:
+            if domain_at(receiver) is not None:
+                continue
+            reference = hashes.get(receiver) or None
+            drafts.append(
+                Dm3Draft(
+                    receiver,
+                    plain_text(message),
+                    dm3_type(message, has_reference=reference is not None),
+                    reference,
+                    encodings=(*encodings(wrapper, type_, names, typed=_is_typed(type_)), *more),
+                )
+            )
+        self.refresh()
+        stored = self._delivery.store(drafts, at_ms, to_domains)
+        deliveries = tuple(self._delivery.deliver(stored))
+        self.refresh()
+        if isinstance(written, ChatMessage):
+            # What one says to oneself is the profile on all devices, which this one may not have got yet.
+            if target.ref.id != self.own:
+                self._send_identity(target)
+            for _ in self.update_contacts():
+                pass
+        return SentChatMessage(message_id(self.own, wrapper), deliveries, target.unreached)
+
+    def _send_to_own_devices(
+        self, message: StatusMessage, more: tuple[str, ...] = (), names: Mapping[ChatKey, str] | None = None
+    ) -> SentChatMessage:
+        own, address = ChatRef(ChatKind.ONE_TO_ONE, self.own), self._own_address()
+        if more and domain_at(address) is not None:
+            raise ChatError(f"{self.name} has no dm3 profile, and channels need one: they are kept in dm3 messages")
+        return self._send(ChatTarget(own, (address,), names=names or {}), message, more=more)
+
+    def _own_address(self) -> str:
+        """Where messages to oneself go: to the owner's dm3 name, or to the domain that the owner is."""
+        try:
+            self._sender.profiles.user(self.name)
+        except NotNowError:
+            is_domain = self.memory.is_domain
+            if not is_domain and self.name not in self.memory.proven.get(self.own, ()):
+                raise
+        except TheirError as error:
+            is_domain = error.reason == PROFILE_UNKNOWN
+        else:
+            is_domain = False
+        return address_of(self.name) if is_domain else self.name
+
+    def _check_outbox(self, domain: str) -> None:
+        """Open the outbox before anything is stored. Raises NoOutboxError; MailboxError: it cannot be used."""
+        if self._delivery.outbox is None:
+            raise NoOutboxError(
+                f"a message to {domain} goes through your own post office: add --at URL, or set POSTROOM_AT"
+            )
+        self._delivery.outbox()
+
+    def _send_identity(self, target: ChatTarget) -> None:
+        """Send the owner's name to whoever needs it now that the owner has written in this chat."""
+        identity = self.profile()
+        due = identity_receivers_due(
+            target.ref.kind,
+            target.receivers,
+            has_written=True,
+            sent=self.memory.identities,
+            digest=profile_digest(identity),
+            now_ms=identity.clock,
+        )
+        if due:
+            self._send(ChatTarget(target.ref, tuple(sorted(due))), identity)
+
+    def _is_member(self, ref: ChatRef) -> bool:
+        """Whether the owner is in a group; one that is not known yet is being created."""
+        group = self.memory.log.group(ref.id)
+        return not group.is_created or self.own in group.members
+
+    def _wrapped(self, message: StatusMessage) -> tuple[bytes, PayloadType]:
+        payload, type_ = write_payload(message), type_of_message(message)
+        return write_wrapper(payload, self._key.sign(payload), type_, typed=_is_typed(type_)), type_
+
+    def _next(self, ref: ChatRef) -> tuple[int, int]:
+        """The clock of the next message in a chat, and the time.
+
+        A stranger may have put the chat's clock as far ahead as receivers accept: no further, or nobody would see it.
+        """
+        now_ms = self._now_ms()
+        return min(next_clock(now_ms, self.view().clock(ref)), now_ms + MOST_AHEAD_MS), now_ms
+
+    def _now_ms(self) -> int:
+        return int(self._sender.clock() * 1000)
+
+    def _profile(
+        self, clock: int, display_name: str | None = None, picture: bytes | None = None
+    ) -> ChatMessageIdentity:
+        fact = self.memory.profile
+        known = fact.message if fact and isinstance(fact.message, ChatMessageIdentity) else None
+        return profile_now(known, self.name, clock, display_name, picture)
+
+    def _contact_names(self, key: ChatKey, contact: SyncInstallationContact) -> list[str]:
+        return names_of_contact(contact, self.memory.proven.get(key, ()))
+
+
+def _for_domains(receivers: Sequence[str], carried: CarriedWrapper, at_ms: int) -> list[UnsentToDomain]:
+    """A message for those receivers that are domains."""
+    domains = [domain for receiver in receivers if (domain := domain_at(receiver)) is not None]
+    return [UnsentToDomain(domain, carried, at_ms) for domain in domains]
+
+
+def _is_typed(type_: PayloadType) -> bool:
+    return type_ is not PayloadType.CHAT_MESSAGE_IDENTITY
