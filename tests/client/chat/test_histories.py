@@ -18,12 +18,13 @@ from postroom.protocols.status.enums import ReactionKind
 
 NAMES: Final = (ALICE, BOB, CAROL)
 CHANNEL: Final = "#tea"
+GROUP: Final = "Lunch"
 Step = tuple[str, str, str, int]
 """Who does what on which of two devices, where, and about which message."""
 
 
 class History:
-    """Three people with two devices each, who are in a channel; one of them passes messages on."""
+    """Three people with two devices each, in a group and in a channel, in which one of them passes messages on."""
 
     def __init__(self) -> None:
         self.network = ChatNetwork()
@@ -31,6 +32,9 @@ class History:
         for name, (device, _) in self.devices.items():
             others = [each for each in NAMES if each != name]
             device.chats.join("tea", others, relays=name == BOB)
+        self.devices[ALICE][0].chats.create_group(GROUP, (BOB, CAROL))
+        for name in NAMES:
+            self.devices[name][0].pull()
 
     def do(self, who: str, what: str, where: str, number: int) -> None:
         device, service = self.devices[who][number % 2], self.network[who].service
@@ -102,8 +106,11 @@ WHAT: Final = (
     "send", "send", "reply", "react", "take back", "edit", "delete", "pin", "pull", "pull", "down", "lose", "double",
     "reorder", "later",
 )  # fmt: skip
+WHERE: Final = (*NAMES, CHANNEL, GROUP)
 STEPS = st.lists(
-    st.tuples(st.sampled_from(NAMES), st.sampled_from(WHAT), st.sampled_from((*NAMES, CHANNEL)), st.integers(0, 9)),
+    st.tuples(
+        st.sampled_from(NAMES), st.sampled_from(WHAT), st.sampled_from((*NAMES, CHANNEL, GROUP)), st.integers(0, 9)
+    ),
     min_size=4,
     max_size=14,
 )
@@ -132,5 +139,6 @@ def test_all_show_the_same_in_the_end(steps: list[Step]) -> None:
     for one, other in combinations(NAMES, 2):
         [here, same], [there, _] = history.devices[one], history.devices[other]
         assert history.shown(here, other) == history.shown(there, one) == history.shown(same, other)
-    in_channel = [history.shown(device, CHANNEL) for devices in history.devices.values() for device in devices]
-    assert in_channel == in_channel[:1] * 6
+    for chat in (CHANNEL, GROUP):
+        shown = [history.shown(device, chat) for devices in history.devices.values() for device in devices]
+        assert shown == shown[:1] * 6
