@@ -167,7 +167,7 @@ print(json.dumps(missing))
 
 WITH_EXTRAS = (
     "postroom.cli.chat.terminal_client.",
-    "postroom.cli.demo",
+    "postroom.cli.played_demo",
     "postroom.client.chat.picture_worker",
     "postroom.demo.",
     "postroom.local.",

@@ -18,7 +18,7 @@ from tests.cli.conftest import Postroom
 from typer.testing import CliRunner
 
 from postroom.cli import main
-from postroom.cli.app import app
+from postroom.cli.app import COMMANDS, app
 from postroom.cli.exits import Commands, Exit, NotFoundFault, RefusalFault, UsageFault
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import note
@@ -38,15 +38,27 @@ def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=kept | environment, timeout=600, check=False)
 
 
-def test_help_loads_nothing_heavy() -> None:
-    script = "import sys, runpy; sys.argv = ['postroom', '--help']\n"
+def loaded_by(*words: str) -> list[str]:
+    """The modules that a command line loads."""
+    script = f"import sys; sys.argv = {['postroom', *words]}\n"
     script += "import atexit, json; atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
     script += "import postroom.cli; postroom.cli.main()"
     ended = run(sys.executable, "-c", script)
     assert ended.returncode == 0
-    loaded = {name.partition(".")[0] for name in json.loads(ended.stderr)}
+    modules: list[str] = json.loads(ended.stderr)
+    return modules
+
+
+def test_help_loads_nothing_heavy() -> None:
+    loaded = {name.partition(".")[0] for name in loaded_by("--help")}
     assert "typer" in loaded
     assert loaded & HEAVY == set()
+
+
+def test_a_command_loads_no_other_command() -> None:
+    loaded = loaded_by("keygen", "--help")
+    of_commands = {f"postroom.cli.{place.module}" for place in COMMANDS.values()}
+    assert of_commands.intersection(loaded) == {"postroom.cli.keygen"}
 
 
 def test_the_version_is_the_distributions() -> None:

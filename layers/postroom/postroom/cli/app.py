@@ -1,29 +1,52 @@
-"""All commands of `postroom`. Each imports what it needs when it runs, so --help is quick."""
+"""All commands of `postroom`. Each is imported when it is used, and imports what it needs when it runs."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from postroom.cli import admin, archive, chat, dcp, dead_letters, dm3, domain, jobs, lookup, mailbox, subject, wallet
-from postroom.cli.audit import audit
-from postroom.cli.cost import cost
-from postroom.cli.doctor import doctor
 from postroom.cli.exits import Commands
-from postroom.cli.keygen import keygen
-from postroom.cli.logs import logs
+from postroom.cli.imported_when_used import CommandPlace, ImportedCommands
 from postroom.cli.options import CommandTyper
-from postroom.cli.read import read
-from postroom.cli.send import SendCommand, send
-from postroom.cli.sign import sign
 from postroom.cli.terminal import print_line
-from postroom.cli.trace import trace
-from postroom.cli.up import up
-from postroom.cli.verify import verify
+
+COMMANDS: Final = {
+    "keygen": CommandPlace("keygen", "keygen"),
+    "sign": CommandPlace("sign", "sign"),
+    "send": CommandPlace("send", "send", "SendCommand"),
+    "verify": CommandPlace("verify", "verify"),
+    "read": CommandPlace("read", "read"),
+    "domain": CommandPlace("domain", "app"),
+    "subject": CommandPlace("subject", "app"),
+    "wallet": CommandPlace("wallet", "app"),
+    "mailbox": CommandPlace("mailbox", "app"),
+    "archive": CommandPlace("archive", "app"),
+    "dm3": CommandPlace("dm3", "app"),
+    "chat": CommandPlace("chat", "app"),
+    "dcp": CommandPlace("dcp", "app"),
+    "dns": CommandPlace("lookup", "app"),
+    "dead-letters": CommandPlace("dead_letters", "app"),
+    "jobs": CommandPlace("jobs", "app"),
+    "admin": CommandPlace("admin", "app"),
+    "doctor": CommandPlace("doctor", "doctor"),
+    "logs": CommandPlace("logs", "logs"),
+    "trace": CommandPlace("trace", "trace"),
+    "audit": CommandPlace("audit", "audit"),
+    "up": CommandPlace("up", "up"),
+    "cost": CommandPlace("cost", "cost"),
+    "demo": CommandPlace("demo", "demo"),
+}
+
+
+class RootCommands(ImportedCommands, Commands):
+    """The root of all commands."""
+
+    places = COMMANDS
+
 
 app = CommandTyper(
     name="postroom",
-    cls=Commands,
+    cls=RootCommands,
     help="A post office for domains: make keys, sign, send, verify and read messages; run one.",
     epilog="Exit codes: 0 done, 1 refused or bad, 2 wrong usage, 3 could not find out or do it now, 4 problems found, "
     "5 not found. Environment: POSTROOM_STACK, POSTROOM_LOCAL, POSTROOM_AT, POSTROOM_KEY, POSTROOM_HOME; "
@@ -33,43 +56,6 @@ app = CommandTyper(
     # Boxes and colours are for people.
     rich_markup_mode="rich" if sys.stdout and sys.stdout.isatty() else None,
 )
-app.command()(keygen)
-app.command()(sign)
-app.command(cls=SendCommand)(send)
-app.command()(verify)
-app.command()(read)
-app.add_typer(domain.app, name="domain")
-app.add_typer(subject.app, name="subject")
-app.add_typer(wallet.app, name="wallet")
-app.add_typer(mailbox.app, name="mailbox")
-app.add_typer(archive.app, name="archive")
-app.add_typer(dm3.app, name="dm3")
-app.add_typer(chat.app, name="chat")
-app.add_typer(dcp.app, name="dcp")
-app.add_typer(lookup.app, name="dns")
-app.add_typer(dead_letters.app, name="dead-letters")
-app.add_typer(jobs.app, name="jobs")
-app.add_typer(admin.app, name="admin")
-app.command()(doctor)
-app.command()(logs)
-app.command()(trace)
-app.command()(audit)
-app.command()(up)
-app.command()(cost)
-
-
-@app.command()
-def demo() -> None:
-    """Run a demonstration of the main flows in a local stack."""
-    from postroom.core.extras import require
-    from postroom.local.checkout import template_path
-
-    template = template_path()
-    require("the story", "local", "peers")
-    # Imported when it runs: the demo loads every package.
-    from postroom.cli.demo import demo as play
-
-    play(template)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,21 +1,29 @@
 """`postroom archive`: an owner's encrypted archive: pull, read, search, export, move, verify."""
 
-from postroom.cli.archive.conversations import list_conversations, show
-from postroom.cli.archive.pull import pull
-from postroom.cli.archive.search import index, search
-from postroom.cli.archive.transfer import export_file, import_file, move
-from postroom.cli.archive.verify import verify
+from typing import Final
+
+from postroom.cli.imported_when_used import CommandPlace, ImportedCommands
 from postroom.cli.options import CommandTyper
 
-app = CommandTyper(help="Keep an encrypted archive of mail: pull, read, search, move.", no_args_is_help=True)
-app.command()(pull)
-app.command("list")(list_conversations)
-app.command()(show)
-app.command()(search)
-app.command()(index)
-app.command("export")(export_file)
-app.command("import")(import_file)
-app.command()(move)
-app.command()(verify)
+COMMANDS: Final = {
+    "pull": CommandPlace("archive.pull", "pull"),
+    "list": CommandPlace("archive.conversations", "list_conversations"),
+    "show": CommandPlace("archive.conversations", "show"),
+    "search": CommandPlace("archive.search", "search"),
+    "index": CommandPlace("archive.search", "index"),
+    "export": CommandPlace("archive.transfer", "export_file"),
+    "import": CommandPlace("archive.transfer", "import_file"),
+    "move": CommandPlace("archive.transfer", "move"),
+    "verify": CommandPlace("archive.verify", "verify"),
+}
 
-__all__ = ["app"]
+
+class ArchiveCommands(ImportedCommands):
+    """The commands of archives."""
+
+    places = COMMANDS
+
+
+app = CommandTyper(
+    help="Keep an encrypted archive of mail: pull, read, search, move.", cls=ArchiveCommands, no_args_is_help=True
+)

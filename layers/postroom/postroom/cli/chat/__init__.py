@@ -1,27 +1,46 @@
 """`postroom chat`: chats with Status's payloads, over dm3 and NLWeb."""
 
-import typer
-from typer.core import TyperGroup
+from typing import Final
 
-from postroom.cli.chat import contact, device, group
-from postroom.cli.chat.clean import clean
-from postroom.cli.chat.conversations import discarded, list_chats, show, who
-from postroom.cli.chat.explain import explain
-from postroom.cli.chat.fold import fold
-from postroom.cli.chat.index import index
-from postroom.cli.chat.profile import profile
-from postroom.cli.chat.pull import pull
-from postroom.cli.chat.save import save
-from postroom.cli.chat.send import clear, delete, edit, join, part, pin, react, send
-from postroom.cli.chat.terminal import terminal
-from postroom.cli.chat.trust import trust
-from postroom.cli.chat.watch import watch
-from postroom.cli.chat.wrap import wrap
+import typer
+
+from postroom.cli.imported_when_used import CommandPlace, ImportedCommands
 from postroom.cli.options import CommandTyper
 
+COMMANDS: Final = {
+    "terminal": CommandPlace("chat.terminal", "terminal"),
+    "pull": CommandPlace("chat.pull", "pull"),
+    "list": CommandPlace("chat.conversations", "list_chats"),
+    "show": CommandPlace("chat.conversations", "show"),
+    "watch": CommandPlace("chat.watch", "watch"),
+    "send": CommandPlace("chat.send", "send"),
+    "save": CommandPlace("chat.save", "save"),
+    "react": CommandPlace("chat.send", "react"),
+    "edit": CommandPlace("chat.send", "edit"),
+    "delete": CommandPlace("chat.send", "delete"),
+    "pin": CommandPlace("chat.send", "pin"),
+    "clear": CommandPlace("chat.send", "clear"),
+    "join": CommandPlace("chat.send", "join"),
+    "part": CommandPlace("chat.send", "part"),
+    "who": CommandPlace("chat.conversations", "who"),
+    "trust": CommandPlace("chat.trust", "trust"),
+    "discarded": CommandPlace("chat.conversations", "discarded"),
+    "index": CommandPlace("chat.index", "index"),
+    "group": CommandPlace("chat.group", "app"),
+    "contact": CommandPlace("chat.contact", "app"),
+    "profile": CommandPlace("chat.profile", "profile"),
+    "device": CommandPlace("chat.device", "app"),
+    "wrap": CommandPlace("chat.wrap", "wrap"),
+    "explain": CommandPlace("chat.explain", "explain"),
+    "fold": CommandPlace("chat.fold", "fold"),
+    "clean": CommandPlace("chat.clean", "clean"),
+}
 
-class ChatCommands(TyperGroup):
+
+class ChatCommands(ImportedCommands):
     """The commands of chats. Without one, options are those of the terminal client."""
+
+    places = COMMANDS
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
         """Read the command line of the group."""
@@ -33,31 +52,3 @@ app = CommandTyper(
     help="Chat with names and domains, in channels and groups.\n\nWithout a command, open the terminal client.",
     cls=ChatCommands,
 )
-app.command()(terminal)
-app.command()(pull)
-app.command("list")(list_chats)
-app.command()(show)
-app.command()(watch)
-app.command()(send)
-app.command()(save)
-app.command()(react)
-app.command()(edit)
-app.command()(delete)
-app.command()(pin)
-app.command()(clear)
-app.command()(join)
-app.command()(part)
-app.command()(who)
-app.command()(trust)
-app.command()(discarded)
-app.command()(index)
-app.add_typer(group.app, name="group")
-app.add_typer(contact.app, name="contact")
-app.command()(profile)
-app.add_typer(device.app, name="device")
-app.command()(wrap)
-app.command()(explain)
-app.command()(fold)
-app.command()(clean)
-
-__all__ = ["app"]

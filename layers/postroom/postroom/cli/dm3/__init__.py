@@ -1,25 +1,30 @@
 """`postroom dm3`: keys and profiles, mailboxes of the delivery service, messages."""
 
-from postroom.cli.dm3 import chain, mailbox, registry
-from postroom.cli.dm3.keygen import keygen
-from postroom.cli.dm3.lookup import lookup
-from postroom.cli.dm3.open import open_envelope
-from postroom.cli.dm3.publish import publish
-from postroom.cli.dm3.resend import resend
-from postroom.cli.dm3.send import send
-from postroom.cli.dm3.wallet import wallet_message
+from typing import Final
+
+from postroom.cli.imported_when_used import CommandPlace, ImportedCommands
 from postroom.cli.options import CommandTyper
 
-app = CommandTyper(help="Make dm3 keys, send messages, manage mailboxes and names.", no_args_is_help=True)
-app.command()(keygen)
-app.command()(wallet_message)
-app.command()(lookup)
-app.command()(publish)
-app.command()(send)
-app.command()(resend)
-app.command("open")(open_envelope)
-app.add_typer(mailbox.app, name="mailbox")
-app.add_typer(registry.app, name="registry")
-app.add_typer(chain.app, name="chain")
+COMMANDS: Final = {
+    "keygen": CommandPlace("dm3.keygen", "keygen"),
+    "wallet-message": CommandPlace("dm3.wallet", "wallet_message"),
+    "lookup": CommandPlace("dm3.lookup", "lookup"),
+    "publish": CommandPlace("dm3.publish", "publish"),
+    "send": CommandPlace("dm3.send", "send"),
+    "resend": CommandPlace("dm3.resend", "resend"),
+    "open": CommandPlace("dm3.open", "open_envelope"),
+    "mailbox": CommandPlace("dm3.mailbox", "app"),
+    "registry": CommandPlace("dm3.registry", "app"),
+    "chain": CommandPlace("dm3.chain", "app"),
+}
 
-__all__ = ["app"]
+
+class Dm3Commands(ImportedCommands):
+    """The commands of dm3."""
+
+    places = COMMANDS
+
+
+app = CommandTyper(
+    help="Make dm3 keys, send messages, manage mailboxes and names.", cls=Dm3Commands, no_args_is_help=True
+)

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from postroom.cli.demo import play_scenes
+from postroom.cli.played_demo import play_scenes
 from postroom.demo.checks import DemoRow
 from postroom.demo.scenes import Story
 
