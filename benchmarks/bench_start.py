@@ -33,7 +33,10 @@ function nor while its clients are created. *Nothing compiled*: there are no .py
 including boto3, as when the layer was built with another Python version than the runtime's
 ([deploy.md](../operate/deploy.md)); Lambda cannot store those that it compiles.
 
-The second table shows shares of the whole start, by `-X importtime`. Creating clients is part of the function itself.
+The second table shows the command line, whose commands are imported when they are used, and compares it with one
+that imports all.
+
+The third table shows shares of the whole start, by `-X importtime`. Creating clients is part of the function itself.
 For single modules, run `python -X importtime -c "import app"` in the folder of a function, with the variables of
 `benchmarks/lambdas.py`; `tests/functions/test_imports.py` tests which packages are imported.
 """
@@ -96,6 +99,16 @@ boto3.client = lambda service, **options: made.append(service) or client(service
 import {}
 print(json.dumps(made))
 """
+_EVERY_COMMAND: Final = """
+import sys, typer
+from postroom.cli import main
+from postroom.cli.app import app
+def load(command):
+    for each in getattr(command, "commands", {}).values(): load(each)
+load(typer.main.get_command(app))
+sys.argv = ["postroom", "keygen", "--help"]
+main()
+"""
 
 
 class Process(NamedTuple):
@@ -130,13 +143,16 @@ STARTS: Final = {
     "feedback": ("feedback", "courier"),
     "mailbox": ("app", "mailbox"),
 }
+COMMAND_LINES: Final = (
+    "--version", "keygen --help", "verify --help", "chat list --help", "dm3 send --help", "archive search --help"
+)  # fmt: skip
 
 
 def measure(effort: Effort) -> Sequence[Table]:
-    """Tables of whole processes, and of the shares of packages."""
+    """Tables of whole processes, of commands, and of the shares of packages."""
     # Each turn is one process. Fewer turns are enough, because it takes far longer than the minimum.
     fewer = Effort(rounds=min(effort.rounds, 5), turns=min(effort.turns, 3), turn_seconds=0)
-    return [_of_starts(fewer), _of_packages(fewer)]
+    return [_of_starts(fewer), _of_commands(fewer), _of_packages(fewer)]
 
 
 def _of_starts(effort: Effort) -> Table:
@@ -184,6 +200,21 @@ def _make(services: Sequence[str]) -> str:
 
 def _after(script: str, process: Process) -> Process:
     return process._replace(script=script + process.script)
+
+
+def _of_commands(effort: Effort) -> Table:
+    ways = [_way(process) for process in (NOTHING, Process(_EVERY_COMMAND), *map(_command, COMMAND_LINES))]
+    _, above_all, *above = (ratio - 1 for ratio in ratios(ways, effort))
+    rows = [("`postroom keygen --help`, all commands imported", times(above_all), times(1))]
+    rows += [
+        (f"`postroom {words}`", times(each), times(each / above_all))
+        for words, each in zip(COMMAND_LINES, above, strict=True)
+    ]
+    return Table("Commands", ("start", "above", "above : that of all"), tuple(rows))
+
+
+def _command(words: str) -> Process:
+    return Process(f"import sys; sys.argv = {['postroom', *words.split()]}\nfrom postroom.cli import main; main()")
 
 
 def _way(process: Process) -> Callable[[], object]:
