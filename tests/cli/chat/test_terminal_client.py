@@ -9,7 +9,8 @@ from PIL import Image
 from rich.cells import cell_len
 from tests.cli.chat.client_screen import HEIGHT, WIDTH, ClientScreen, show_client
 from tests.cli.conftest import Postroom
-from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, ChatNetwork, Device
+from tests.client.chat.nameless_member import add_without_name
+from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, MALLORY, ChatNetwork, Device
 from textual import events
 
 from postroom.cli.chat.terminal_client.drawing import draw_half_blocks
@@ -18,6 +19,7 @@ from postroom.client.chat.pictures import prepare_picture
 from postroom.core.errors import TheirError
 from postroom.protocols.status.enums import ReactionKind
 from postroom.protocols.status.media import Cleaned, MediaType
+from postroom.protocols.status.pseudonym import pseudonym
 from postroom.protocols.status.reasons import MEDIA_INVALID
 
 
@@ -181,9 +183,12 @@ def test_a_message_that_cannot_be_delivered_now_waits_and_is_sent_later(
         await client.work()
         assert re.search(r"alice\.eth · waits for bob\.eth\n +later", client.messages)
         assert "1 not delivered yet" in client.lines[0]
+        await client.pull()
+        assert client.status == "not delivered yet: bob.eth"
         network[BOB].service.is_down = False
         await client.pull()
         assert re.search(r"alice\.eth · sent\n +later", client.messages)
+        assert client.status == ""
 
     show_client(alice, scenario)
 
@@ -198,6 +203,72 @@ def test_a_message_that_is_refused_says_why(network: ChatNetwork, alice: Device,
         await client.press("enter")
         await client.work()
         assert re.search(r"! refused by bob\.eth: \w+\n +please", client.messages)
+
+    show_client(alice, scenario)
+
+
+def test_a_member_whose_name_nobody_knows_is_named_after_sending_and_beside_the_message(
+    network: ChatNetwork, alice: Device, bob: Device
+) -> None:
+    alice.chats.create_group("friends", [BOB])
+    bob.pull()
+    add_without_name(alice, network[MALLORY].key)
+    stranger = pseudonym(network[MALLORY].key)
+
+    async def scenario(client: ClientScreen) -> None:
+        await client.press("enter")
+        await client.type("who is there")
+        await client.press("enter")
+        await client.work()
+        assert client.status.startswith(f"not reached, as nobody knows a name: {stranger}")
+        head, *problem = client.messages.split("who is there")[0].splitlines()[-4:]
+        assert head.endswith("alice.eth")
+        assert " ".join("".join(problem).split()).startswith(f"! not reached, as nobody knows a name: {stranger}")
+        assert {cell_len(line) for line in client.lines} == {WIDTH}
+
+    show_client(alice, scenario)
+    bob.pull()
+    assert bob.texts("friends") == ["who is there"]
+
+
+def test_who_refused_a_message_does_not_hide_who_was_not_reached(
+    network: ChatNetwork, alice: Device, bob: Device
+) -> None:
+    alice.chats.create_group("friends", [BOB, CAROL])
+    add_without_name(alice, network[MALLORY].key)
+    network[BOB].refuse(ALICE)
+    network[CAROL].service.is_down = True
+
+    async def scenario(client: ClientScreen) -> None:
+        await client.press("enter")
+        await client.type("hi")
+        await client.press("enter")
+        await client.work()
+        said = client.app.model.status
+        assert re.fullmatch(r"not reached, as .*; refused by bob\.eth: SenderNotWanted.*", said)
+        assert re.search(
+            r"alice\.eth · waits for carol\.eth\n +! refused by bob\.eth: SenderNotWanted", client.messages
+        )
+
+    show_client(alice, scenario)
+
+
+def test_what_is_done_with_another_s_message_waits_beside_it(network: ChatNetwork, alice: Device, bob: Device) -> None:
+    meet(alice, bob)
+
+    async def scenario(client: ClientScreen) -> None:
+        network[BOB].service.is_down = True
+        await client.press("enter", "escape", "1", "p")
+        await client.work()
+        words = " ".join(client.messages.replace(SELECTED, " ").split())
+        assert "bob.eth [pinned] · reaction waits for bob.eth, pin waits for bob.eth hi yourself" in words
+        network[BOB].service.is_down = False
+        await client.pull()
+        assert "waits" not in client.text
+        network[BOB].refuse(ALICE)
+        await client.press("1")
+        await client.work()
+        assert re.search(r"! reaction refused by bob\.eth: SenderNotWanted\n▌ +hi yourself", client.messages)
 
     show_client(alice, scenario)
 

@@ -1,14 +1,12 @@
 """Who has not got a message, as its chat shows it."""
 
 import pytest
+from tests.client.chat.nameless_member import add_without_name
 from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, Device
 from tests.protocols.status.test_conformance import members
 
 from postroom.client.chat.undelivered import DeliveryState, UnsentPart, find_undelivered
 from postroom.protocols.status.enums import PayloadType
-from postroom.protocols.status.group_actions import add_members
-from postroom.protocols.status.group_updates import group_update
-from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.messages import ContactUpdate
 
 
@@ -21,15 +19,6 @@ def states(device: Device, to: str) -> list[DeliveryState]:
     found = find_undelivered(chats.memory, view.chat(ref), messages)
     assert all(state != DeliveryState() for state in found.values())
     return [found.get(each.id, DeliveryState()) for each in messages]
-
-
-def add_without_name(alice: Device, member: ChatKey) -> None:
-    """Alice, the admin of her only group, adds a key whose name nobody says."""
-    person, log = alice.person, alice.chats.memory.log
-    [group] = [log.group(id_) for id_ in log.groups()]
-    event = add_members(group, person.author, person.network.tick(), [member])
-    person.carry(ALICE, group_update(group, new=[event]))
-    alice.pull()
 
 
 def unsent(*parts: UnsentPart) -> DeliveryState:
@@ -118,6 +107,25 @@ def test_a_member_whose_name_nobody_knew_stays_unreached(network: ChatNetwork, a
     alice.pull()
     alice.send("Lunch", "hello")
     assert states(alice, chat.ref.id) == [DeliveryState(unreached=(stranger.key,)), DeliveryState()]
+
+
+def test_what_reaches_nobody_is_kept_in_the_chat(network: ChatNetwork, alice: Device) -> None:
+    alice.chats.create_group("Lunch", [BOB])
+    add_without_name(alice, network[MALLORY].key)
+    alice.chats.remove_member("Lunch", BOB)
+    sent = alice.send("Lunch", "anyone?")
+    assert sent.unreached == (network[MALLORY].key,)
+    assert alice.texts("Lunch") == ["anyone?"]
+    assert states(alice, "Lunch") == [DeliveryState(unreached=(network[MALLORY].key,))]
+
+
+def test_who_leaves_a_group_in_which_nobody_can_be_reached_is_out_of_it(network: ChatNetwork, alice: Device) -> None:
+    alice.chats.create_group("Lunch", [BOB])
+    add_without_name(alice, network[MALLORY].key)
+    alice.chats.remove_member("Lunch", BOB)
+    alice.chats.leave_group("Lunch")
+    [chat] = alice.chats.view().groups()
+    assert alice.chats.own not in chat.members
 
 
 def test_who_was_no_member_yet_and_what_is_deleted_is_not_counted(network: ChatNetwork, alice: Device) -> None:

@@ -59,6 +59,17 @@ def test_a_message_is_its_head_and_its_lines() -> None:
     ]
 
 
+def test_a_state_that_has_no_room_beside_the_author_stands_below_in_full() -> None:
+    row = replace(ROW, marks=("pinned",), state="waits for bob.eth, carol.eth, eddy.eth", problem="refused")
+    assert laid_out(row, width=64)[1:] == [
+        "09:30 bob.eth [pinned]",
+        "  · waits for bob.eth, carol.eth, eddy.eth",
+        "  ! refused",
+        "  hello",
+    ]
+    assert laid_out(row, width=30)[2:4] == ["  · waits for bob.eth,", "  carol.eth, eddy.eth"]
+
+
 def test_what_is_pending_has_no_time_yet() -> None:
     assert laid_out(replace(ROW, at_ms=None, state="sending"))[0] == "--:-- bob.eth · sending"
 

@@ -2,7 +2,7 @@
 
 from tests.client.chat.domain_network import BANK, EVE, SHOP, DomainNetwork
 
-from postroom.cli.chat.terminal_client.rows import delivery_states
+from postroom.cli.chat.terminal_client.rows import waiting_in_words
 from postroom.cli.chat.terminal_client.snapshot import read_snapshot
 from postroom.client.mailbox import UnavailableError
 
@@ -27,5 +27,6 @@ def test_a_message_waits_for_the_post_office() -> None:
     shop = network.device(SHOP)
     sent = shop.send(f"nlweb:{BANK}", "hello")
     shop.chats.refresh()
-    waits, refused = delivery_states(read_snapshot(shop.chats).unsent[sent.id])
-    assert (waits, refused) == (f"waits for nlweb:{BANK}", "")
+    snapshot = read_snapshot(shop.chats)
+    assert waiting_in_words(snapshot.chats[0].undelivered[sent.id]) == f"waits for nlweb:{BANK}"
+    assert snapshot.waiting == len(shop.unsent())

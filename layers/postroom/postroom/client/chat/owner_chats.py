@@ -230,13 +230,15 @@ class OwnerChats:
         # Not the time of day: a clock of the chat that is ahead of it must not look as if it came too early.
         at_ms = at_ms or clock_of(written)
         carried = CarriedWrapper(wrapper, None if _is_typed(type_) else type_)
-        to_domains = _for_domains(target.receivers, carried, at_ms or self._now_ms())
+        # If nobody can be reached, the archive has to know it all the same.
+        receivers = target.receivers or (self._own_address(),)
+        to_domains = _for_domains(receivers, carried, at_ms or self._now_ms())
         if to_domains:
             self._check_outbox(to_domains[0].domain)
         names = {key: name for key, name in target.names.items() if domain_at(name) is None}
         hashes = self.memory.hashes.get(about.key, {}) if about else {}
         drafts = []
-        for receiver in target.receivers:
+        for receiver in receivers:
             if domain_at(receiver) is not None:
                 continue
             reference = hashes.get(receiver) or None

@@ -19,7 +19,6 @@ from postroom.cli.chat.terminal_client.line_list import LineList
 from postroom.cli.chat.terminal_client.model import ChatWork, ClientModel, FinishedWork, WritingMode
 from postroom.cli.chat.terminal_client.read_marks import ReadMarks
 from postroom.cli.chat.terminal_client.rows import REACTIONS, MessageRow
-from postroom.cli.chat.terminal_client.safe_text import safe_text
 from postroom.cli.chat.terminal_client.session import (
     PULL_SECONDS,
     BrokenSession,
@@ -194,10 +193,7 @@ class ChatClientApp(App[BaseException | None]):
             case FinishedWork() as finished:
                 self.model.finish(finished)
             case PulledMail(snapshot=snapshot, status=status):
-                if snapshot is not None:
-                    self.model.update(snapshot)
-                if status:
-                    self.model.status = safe_text(status)
+                self.model.pulled(snapshot, status)
         if self.model.chosen is None:
             self.model.choose(0)
         if self.model.open != was_open:
@@ -383,7 +379,8 @@ class ChatClientApp(App[BaseException | None]):
         self._show_messages(rows)
         self._show_writing(rows)
         on_way = [f"{model.on_their_way} being sent"] if model.on_their_way else []
-        on_way += [f"{model.waiting} not delivered yet"] if model.waiting else []
+        waiting = model.snapshot.waiting
+        on_way += [f"{waiting} not delivered yet"] if waiting else []
         title = f" postroom chat  {model.snapshot.own_name}"
         self._line("title", f"{title}  {' · '.join(on_way)}")
         self._line("status", f" {model.status}")

@@ -107,7 +107,12 @@ _Parts: TypeAlias = tuple[tuple[str, TextRole], ...]
 
 
 def _lines(row: MessageRow, width: int, at: datetime | None, picture: DrawnPicture) -> Iterator[tuple[_Parts, Cells]]:
-    yield _head(row, width, at), ()
+    state = f" · {row.state}" if row.state else ""
+    time = f"{at:%H:%M} " if at else "--:-- "
+    fits = cell_len(f"{time}{row.author}{_marks(row)}{state}") <= width
+    yield _head(row, time, state if fits else "", width), ()
+    for text in wrap(state[1:], width - len(INDENT)) if state and not fits else ():
+        yield ((f"{INDENT}{text}", TextRole.STATE),), ()
     for problem in wrap(f"! {row.problem}", width - len(INDENT)) if row.problem else ():
         yield ((f"{INDENT}{problem}", TextRole.PROBLEM),), ()
     if row.quote:
@@ -126,18 +131,18 @@ def _lines(row: MessageRow, width: int, at: datetime | None, picture: DrawnPictu
         yield ((f"{INDENT}{shorten(reaction, width - len(INDENT))}", TextRole.REACTION),), ()
 
 
-def _head(row: MessageRow, width: int, at: datetime | None) -> _Parts:
+def _head(row: MessageRow, time: str, state: str, width: int) -> _Parts:
     """Time, author, marks and state; the author's name is shortened, and then the marks."""
-    time = f"{at:%H:%M} " if at else "--:-- "
-    marks = "".join(f" [{mark}]" for mark in row.marks)
-    state = f" · {row.state}" if row.state else ""
     space = width - cell_len(time)
+    marks = _marks(row)
     author = shorten(row.author, max(space - cell_len(marks) - cell_len(state), space // 2))
-    rest = space - cell_len(author)
-    marks = shorten(marks, max(rest - cell_len(state), rest // 2))
     return (
         (time, TextRole.TIME),
         (author, TextRole.OWN if row.is_own else TextRole.AUTHOR),
-        (marks, TextRole.MARK),
-        (shorten(state, rest - cell_len(marks)), TextRole.STATE),
+        (shorten(marks, space - cell_len(author) - cell_len(state)), TextRole.MARK),
+        (state, TextRole.STATE),
     )
+
+
+def _marks(row: MessageRow) -> str:
+    return "".join(f" [{mark}]" for mark in row.marks)

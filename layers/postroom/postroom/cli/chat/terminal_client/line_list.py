@@ -119,10 +119,6 @@ class LineList(ScrollView, can_focus=True):
             self.post_message(self.Clicked(self, row))
 
 
-def _colours(upper: Colour, lower: Colour | None) -> Style:
-    return Style(color=Color.from_rgb(*upper), bgcolor=Color.from_rgb(*lower) if lower else None)
-
-
 def _shade(upper: Colour, lower: Colour | None) -> str:
     """A cell of a picture without colours: the brighter, the fuller."""
     colours = (*upper, *(lower or upper))

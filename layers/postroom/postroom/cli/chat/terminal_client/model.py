@@ -4,7 +4,7 @@ A method that has something for `Chats` to do returns it as `ChatWork`. Whoever 
 it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import count
@@ -32,7 +32,7 @@ from postroom.cli.chat.terminal_client.rows import (
     unread_in,
 )
 from postroom.cli.chat.terminal_client.safe_text import safe_text, writable
-from postroom.cli.chat.terminal_client.snapshot import FIRST_MESSAGES, ChatSnapshot, ListedChat
+from postroom.cli.chat.terminal_client.snapshot import FIRST_MESSAGES, ChatSnapshot, KnownNames, ListedChat
 from postroom.client.chat import ChatError, Chats, ChatTarget, SentChatMessage
 from postroom.client.chat.pictures import MAX_FILE_BYTES, prepare_picture
 from postroom.client.sending import SendOutcome
@@ -113,6 +113,7 @@ class ClientModel:
     _changes: list[PendingChange] = field(default_factory=list)
     _written: dict[ChatRef, WrittenText] = field(default_factory=dict)
     _others: set[int] = field(default_factory=set)
+    _pull_status: str = ""
 
     # --- what is shown ------------------------------------------------------------------------------------------
 
@@ -165,11 +166,6 @@ class ClientModel:
     def on_their_way(self) -> int:
         """How many things that the user did are not done yet."""
         return len([text for text in self._texts if not text.failed]) + len(self._changes) + len(self._others)
-
-    @property
-    def waiting(self) -> int:
-        """How many sealed messages are stored and not delivered yet."""
-        return sum(not each.refused for messages in self.snapshot.unsent.values() for each in messages)
 
     @property
     def last(self) -> Mapping[ChatRef, int]:
@@ -233,6 +229,16 @@ class ClientModel:
         self._mark_read()
         if self.selected and self.selected not in self.row_ids:
             self.selected = ""
+
+    def pulled(self, snapshot: ChatSnapshot | None, status: str) -> None:
+        """Show what is there after a pull, or when older messages were read. `status`: what could not be done; what an
+        earlier pull said of that is said no more."""
+        if snapshot is not None:
+            self.update(snapshot)
+        status = safe_text(status)
+        if status or self.status == self._pull_status:
+            self.status = status
+        self._pull_status = status
 
     # --- writing ------------------------------------------------------------------------------------------------
 
@@ -369,14 +375,7 @@ class ClientModel:
     def _show_result(self, result: WorkResult) -> None:
         self.status = "" if self.status.endswith("…") else self.status
         if result.sent is not None:
-            refused = [each for each in result.sent.deliveries if each.outcome is SendOutcome.REFUSED]
-            unreached = ", ".join(map(self.snapshot.names.title, result.sent.unreached))
-            if unreached:
-                self.status = f"not reached, as nobody knows a name: {unreached}"
-            if refused:
-                self.status = "; ".join(
-                    safe_text(f"refused by {each.to}: {each.reason} {each.detail}") for each in refused
-                )
+            self.status = "; ".join(_undelivered(result.sent, self.snapshot.names)) or self.status
         if result.opens is not None:
             ref = result.opens.ref
             if ref.kind is ChatKind.ONE_TO_ONE:
@@ -465,6 +464,15 @@ class ClientModel:
 
     def _with_names(self, text: str) -> str:
         return writable(show_mentions(text, self.snapshot.names.title))
+
+
+def _undelivered(sent: SentChatMessage, names: KnownNames) -> Iterator[str]:
+    """Who never gets what was sent. Whom it waits for stands beside it, as long as it waits."""
+    if sent.unreached:
+        yield f"not reached, as nobody knows a name: {', '.join(map(names.title, sent.unreached))}"
+    for each in sent.deliveries:
+        if each.outcome is SendOutcome.REFUSED:
+            yield safe_text(f"refused by {each.to}: {each.reason} {each.detail}")
 
 
 def _checked(chats: Chats, chat: ListedChat) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from postroom.cli.chat.terminal_client.safe_text import safe_lines, safe_text
 from postroom.cli.chat.terminal_client.snapshot import ChatSnapshot, KnownNames, ListedChat
-from postroom.client.chat.unsent import Unsent
+from postroom.client.chat.undelivered import DeliveryState, UnsentPart
 from postroom.protocols.status.chat_view import ShownChatMessage
 from postroom.protocols.status.clock import LATE
 from postroom.protocols.status.enums import ContentType, ReactionKind
@@ -100,7 +100,10 @@ def rows_of(
 ) -> list[MessageRow]:
     """The rows of a chat. `new_from`: messages of others that came later are new."""
     by_id = {message.id: message for message in chat.messages}
-    rows = [_row(snapshot, by_id, message, changes) for message in chat.messages]
+    rows = [
+        _row(snapshot, by_id, message, chat.undelivered.get(message.id, DeliveryState()), changes)
+        for message in chat.messages
+    ]
     new = unread_in(chat, snapshot.own, new_from)
     if new:
         place = chat.messages.index(new[0])
@@ -135,22 +138,40 @@ def size_in_words(count: int) -> str:
     return f"{count} bytes" if count < _KB else f"{count / _KB:.0f} kB"
 
 
-def delivery_states(unsent: Sequence[Unsent]) -> tuple[str, str]:
-    """What became of a message that is not delivered to all: whom it waits for, and who refused it and why."""
-    waits = [safe_text(each.to) for each in unsent if not each.refused]
-    refused = [f"{safe_text(each.to)}: {safe_text(each.refused)}" for each in unsent if each.refused]
-    return (f"waits for {', '.join(waits)}" if waits else "", f"refused by {'; '.join(refused)}" if refused else "")
+def waiting_in_words(state: DeliveryState) -> str:
+    """Whom a message, and what the user said about it, waits for; empty: for nobody."""
+    receivers: dict[str, list[str]] = {}
+    for each in state.unsent:
+        if not each.reason:
+            receivers.setdefault(_what(each), []).append(safe_text(each.to))
+    return ", ".join(f"{what}waits for {', '.join(names)}" for what, names in receivers.items())
+
+
+def problems_in_words(state: DeliveryState, names: KnownNames) -> str:
+    """Who never gets a message: who refused it and why, and whose name nobody knew; empty: nobody."""
+    refused = [
+        f"{_what(each)}refused by {safe_text(each.to)}: {safe_text(each.reason)}"
+        for each in state.unsent
+        if each.reason
+    ]
+    unreached = ", ".join(map(names.title, state.unreached))
+    return "; ".join([*refused, *([f"not reached, as nobody knows a name: {unreached}"] if unreached else [])])
+
+
+def _what(part: UnsentPart) -> str:
+    return "" if part.what == "message" else f"{part.what} "
 
 
 def _row(
     snapshot: ChatSnapshot,
     by_id: Mapping[MessageId, ShownChatMessage],
     message: ShownChatMessage,
+    state: DeliveryState,
     changes: Sequence[PendingChange],
 ) -> MessageRow:
     names, own = snapshot.names, message.author == snapshot.own
     media = media_of(message.message) if message.message else None
-    waits, refused = delivery_states(snapshot.unsent.get(message.id, ()))
+    waits, problems = waiting_in_words(state), problems_in_words(state, names)
     pending = [change.label for change in changes if change.message == message.id and change.label]
     return MessageRow(
         message.id,
@@ -163,8 +184,8 @@ def _row(
         media if media and media.kind is ContentType.IMAGE else None,
         tuple(_marks(snapshot, message)),
         tuple(_reactions(names, snapshot.own, reactions_of(message, snapshot.own, changes))),
-        ", ".join([*pending, waits or (SENT if own and not refused else "")]).strip(", "),
-        refused,
+        ", ".join([*pending, waits or (SENT if own and not problems else "")]).strip(", "),
+        problems,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 from postroom.cli.chat.terminal_client.safe_text import safe_text
 from postroom.client.chat import Chats
 from postroom.client.chat.memory import ChatMemory
-from postroom.client.chat.unsent import Unsent
+from postroom.client.chat.undelivered import DeliveryState, find_undelivered
 from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.ids import MessageId
@@ -46,7 +46,8 @@ class ListedChat:
     """A chat, and the newest of its messages.
 
     `title` is safe to show. `to`: what `Chats` sends to; empty: nobody knows a name. `clock`: the largest that counts
-    in it; 0: it is empty. `came`: when each message came, in milliseconds, by its ID.
+    in it; 0: it is empty. `came`: when each message came, in milliseconds, by its ID. `undelivered`: who has not got a
+    message, or what the user said about it, by its ID.
     """
 
     ref: ChatRef
@@ -58,20 +59,21 @@ class ListedChat:
     messages: tuple[ShownChatMessage, ...] = ()
     has_older: bool = False
     came: Mapping[MessageId, int] = field(default_factory=dict)
+    undelivered: Mapping[MessageId, DeliveryState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ChatSnapshot:
     """All that is shown; the chats with the newest messages first.
 
-    `unsent`: what is not delivered, by the ID of the chat's message.
+    `waiting`: how many sealed messages are stored and not delivered yet.
     """
 
     own: ChatKey
     own_name: str
     chats: tuple[ListedChat, ...] = ()
     names: KnownNames = field(default_factory=KnownNames)
-    unsent: Mapping[MessageId, tuple[Unsent, ...]] = field(default_factory=dict)
+    waiting: int = 0
 
 
 def read_snapshot(chats: Chats, last: Mapping[ChatRef, int] | None = None) -> ChatSnapshot:
@@ -80,8 +82,8 @@ def read_snapshot(chats: Chats, last: Mapping[ChatRef, int] | None = None) -> Ch
     names = _names(chats, memory, view)
     listed = [_listed(chats, view, names, chat, (last or {}).get(chat.ref, FIRST_MESSAGES)) for chat in view.chats()]
     listed.sort(key=lambda chat: (-chat.clock, chat.title))
-    unsent = {memory.log.fact(key).id: tuple(messages) for key, messages in memory.unsent.items()}
-    return ChatSnapshot(chats.own, chats.name, tuple(listed), names, unsent)
+    waiting = sum(not each.refused for messages in memory.unsent.values() for each in messages)
+    return ChatSnapshot(chats.own, chats.name, tuple(listed), names, waiting)
 
 
 def newest_came(chats: Chats) -> int:
@@ -110,6 +112,7 @@ def _listed(chats: Chats, view: ChatView, names: KnownNames, chat: ShownChat, la
         messages,
         len(found) > last,
         _came(chats.memory, chat.ref, messages),
+        find_undelivered(chats.memory, chat, messages),
     )
 
 
