@@ -20,6 +20,29 @@ def test_programs_get_what_was_stored_and_each_delivery(chat: ChatCommands) -> N
     assert chat.said(BOB, "pull")["deliveries"] == []
 
 
+def test_a_watch_prints_each_change_with_who_has_not_got_the_message(chat: ChatCommands) -> None:
+    chat.network[BOB].service.is_down = True
+    chat(ALICE, "send", BOB, "hello")
+    chat(BOB, "send", ALICE, "are you there?")
+    chat.network[BOB].service.is_down = False
+    chat.network[BOB].refuse(ALICE)
+    done = chat(ALICE, "watch", "--seconds", "0")
+    assert done.exit_code == 0
+    titles, messages = done.stdout.splitlines()[::2], done.stdout.splitlines()[1::2]
+    assert titles == [f"changed in with {BOB}", f"added in with {BOB}"]
+    assert messages[0].endswith(f" hello [refused by {BOB}: SenderNotWanted]")
+    assert messages[1].endswith(" are you there?")
+
+
+def test_a_watch_says_to_programs_who_has_not_got_a_message(chat: ChatCommands) -> None:
+    chat.network[BOB].service.is_down = True
+    sent = chat.said(ALICE, "send", BOB, "hello", code=3)["id"]
+    chat.network[BOB].service.is_down = False
+    change = chat.said(ALICE, "watch", "--seconds", "0")
+    assert (change["change"], change["message"]["id"]) == ("changed", sent)
+    assert (change["message"]["unsent"], change["message"]["unreached"]) == ([], [])
+
+
 def test_a_second_device_with_the_same_home_shows_the_same(chat: ChatCommands) -> None:
     chat(ALICE, "send", BOB, "hello")
     chat(BOB, "pull")

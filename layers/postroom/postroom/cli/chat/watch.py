@@ -25,6 +25,8 @@ def watch(
 ) -> None:
     """Bring messages as they come, and print each change of a chat.
 
+    Beside yours stands who has not got them, or has refused them and why; it is a change when somebody gets one later.
+
     With --json, a line for each: {"change": "added|changed|removed", "chat", "message", "people"}.
     """
     with archive_errors(), options.open() as chats, options.mailbox(at, chats) as mailbox:
@@ -40,13 +42,13 @@ def _print(chats: "Chats", change: "ChatChange", *, as_json: bool) -> None:
     view = chats.view()
     chat = view.chat(change.chat)
     people = people_as_json(view, [(chat, [change.message])], proven=chats.memory.name_proven)
+    message = {**shown_as_json(change.message), **change.delivery.as_json()}
     if as_json:
         print_json_line({
-            "change": str(change.kind), "chat": change.chat.as_json(), "message": shown_as_json(change.message),
-            "people": people,
+            "change": str(change.kind), "chat": change.chat.as_json(), "message": message, "people": people,
         })  # fmt: skip
         return
-    title, *lines = chat_lines(chat_as_json(chat, [change.message]), people)
+    title, *lines = chat_lines({**chat_as_json(chat, []), "messages": [message]}, people)
     print_line(f"{change.kind} in {title}")
     for line in lines:
         print_line(line, flush=True)

@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from postroom.protocols.status.chat_view import ChatView, ShownChatMessage
+from postroom.client.chat.memory import ChatMemory
+from postroom.client.chat.undelivered import DeliveryState, find_undelivered
+from postroom.protocols.status.chat_view import ShownChatMessage
 from postroom.protocols.status.ids import MessageId
 from postroom.protocols.status.verify import ChatRef
 
-Shown = Mapping[tuple[ChatRef, MessageId], ShownChatMessage]
+Shown = Mapping[tuple[ChatRef, MessageId], tuple[ShownChatMessage, DeliveryState]]
 
 
 class ChangeKind(StrEnum):
@@ -16,32 +18,41 @@ class ChangeKind(StrEnum):
 
     ADDED = "added"
     CHANGED = "changed"
-    """It was edited, deleted or pinned, or has other reactions."""
+    """It was edited, deleted or pinned, has other reactions, or was delivered to somebody or refused."""
     REMOVED = "removed"
     """It is not shown any more: the history was cleared, or a membership does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatChange:
-    """A message that is shown in another way than before. `message`: as it is now; of a removed one, as it was."""
+    """A message that is shown in another way than before.
+
+    `message`: as it is now; of a removed one, as it was. `delivery`: who has not got it; of a removed one, nobody.
+    """
 
     kind: ChangeKind
     chat: ChatRef
     message: ShownChatMessage
+    delivery: DeliveryState
 
 
-def all_shown(view: ChatView) -> Shown:
-    """Everything that a view shows."""
-    return {(chat.ref, message.id): message for chat in view.chats() for message in view.messages(chat.ref)}
+def all_shown(memory: ChatMemory) -> Shown:
+    """Everything that is shown of a user's chats."""
+    view = memory.view()
+    shown = {chat.ref: view.messages(chat.ref) for chat in view.chats()}
+    undelivered = {chat.ref: find_undelivered(memory, chat, shown[chat.ref]) for chat in view.chats()}
+    return {
+        (ref, message.id): (message, undelivered[ref].get(message.id, DeliveryState()))
+        for ref, messages in shown.items()
+        for message in messages
+    }
 
 
 def changes_between(before: Shown, after: Shown) -> Iterator[ChatChange]:
     """The changes, by chat and in the order of its messages; removed ones at the end."""
-    for key, message in after.items():
-        if key not in before:
-            yield ChatChange(ChangeKind.ADDED, key[0], message)
-        elif before[key] != message:
-            yield ChatChange(ChangeKind.CHANGED, key[0], message)
-    for key, message in before.items():
+    for key, shown in after.items():
+        if before.get(key) != shown:
+            yield ChatChange(ChangeKind.CHANGED if key in before else ChangeKind.ADDED, key[0], *shown)
+    for key, (message, _) in before.items():
         if key not in after:
-            yield ChatChange(ChangeKind.REMOVED, key[0], message)
+            yield ChatChange(ChangeKind.REMOVED, key[0], message, DeliveryState())

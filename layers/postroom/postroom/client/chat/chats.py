@@ -144,7 +144,7 @@ class Chats(GroupChats, OwnDeviceChats):
 
         `wait`: end when no message came for so many seconds; True: never.
         """
-        shown = all_shown(self.view())
+        shown = all_shown(self.memory)
         while True:
             pulled, changes, shown = self.pull_changes(mail, shown)
             yield from changes
@@ -158,7 +158,7 @@ class Chats(GroupChats, OwnDeviceChats):
         pulled = self.pull(mail)
         for _ in self.deliver_due():
             pass
-        after = all_shown(self.view())
+        after = all_shown(self.memory)
         return pulled, list(changes_between(shown, after)), after
 
 

@@ -37,7 +37,7 @@ class ChatsInThread:
 
         `wait`: end when no message came for so many seconds; True: never.
         """
-        shown = await self._in_thread(lambda: all_shown(self._chats.view()))
+        shown = await self._in_thread(lambda: all_shown(self._chats.memory))
         while True:
             pulled, changes, shown = await self._in_thread(partial(self._chats.pull_changes, mail, shown))
             for change in changes:

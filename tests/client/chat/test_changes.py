@@ -1,0 +1,95 @@
+"""What changes in chats, as `watch` yields it."""
+
+from dataclasses import dataclass
+
+import pytest
+from tests.client.chat.nameless_member import add_without_name
+from tests.client.chat.network import ALICE, BOB, MALLORY, ChatNetwork, Device, Mailbox
+
+from postroom.client.chat import ChangeKind, ChatChange, chats
+from postroom.client.chat.changes import all_shown
+from postroom.client.chat.undelivered import DeliveryState, UnsentPart
+
+
+@dataclass
+class Watched:
+    """What changes for a device from one pull to the next one."""
+
+    device: Device
+
+    def __post_init__(self) -> None:
+        self._shown = all_shown(self.device.chats.memory)
+
+    def pull(self) -> list[ChatChange]:
+        device = self.device
+        _, changes, self._shown = device.chats.pull_changes(Mailbox(device.person.service, device.points), self._shown)
+        return changes
+
+
+def test_what_comes_is_added_changed_and_removed(alice: Device, bob: Device) -> None:
+    alice.send(BOB, "there at first")
+    bob.pull()
+    watched = Watched(bob)
+    sent = alice.send(BOB, "hello")
+    assert [(str(it.kind), it.message.text) for it in watched.pull()] == [("added", "hello")]
+    alice.chats.edit(BOB, sent.id, "hello all")
+    assert [(str(it.kind), it.message.text) for it in watched.pull()] == [("changed", "hello all")]
+    assert watched.pull() == []
+    bob.chats.clear(ALICE)
+    assert [str(it.kind) for it in watched.pull()] == ["removed", "removed"]
+
+
+def test_a_change_says_who_has_not_got_the_message(network: ChatNetwork, alice: Device) -> None:
+    watched = Watched(alice)
+    network[BOB].service.is_down = True
+    alice.send(BOB, "hello")
+    waits, delivered = DeliveryState((UnsentPart("message", BOB),)), DeliveryState()
+    assert [(it.kind, it.delivery) for it in watched.pull()] == [(ChangeKind.ADDED, waits)]
+    network[BOB].service.is_down = False
+    assert [(it.kind, it.delivery) for it in watched.pull()] == [(ChangeKind.CHANGED, delivered)]
+
+
+def test_that_a_message_is_refused_is_a_change(network: ChatNetwork, alice: Device) -> None:
+    network[BOB].service.is_down = True
+    alice.send(BOB, "hello")
+    watched = Watched(alice)
+    network[BOB].service.is_down = False
+    network[BOB].refuse(ALICE)
+    refused = DeliveryState((UnsentPart("message", BOB, "SenderNotWanted"),))
+    assert [(it.kind, it.delivery) for it in watched.pull()] == [(ChangeKind.CHANGED, refused)]
+
+
+def test_who_is_not_reached_is_said_of_a_message_that_is_new(network: ChatNetwork, alice: Device) -> None:
+    alice.chats.create_group("Lunch", [BOB])
+    add_without_name(alice, network[MALLORY].key)
+    watched = Watched(alice)
+    network.device(ALICE).send("Lunch", "who is there?")
+    [change] = watched.pull()
+    assert change.delivery == DeliveryState(unreached=(network[MALLORY].key,))
+
+
+def test_a_watch_yields_each_change_until_nothing_came_for_so_long(alice: Device, bob: Device) -> None:
+    alice.send(BOB, "there at first")
+    bob.pull()
+    alice.send(BOB, "hello")
+    watch = bob.chats.watch(Mailbox(bob.person.service, bob.points), 0)
+    assert [change.message.text for change in watch] == ["hello"]
+
+
+def test_while_messages_stay_a_watch_does_not_pull_again_and_again(
+    network: ChatNetwork, alice: Device, bob: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice.send(BOB, "hello")
+    # The sender cannot be verified now.
+    network.tick(3_600_000)
+    network.registry.down = True
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        network.registry.down = False
+
+    monkeypatch.setattr(chats.time, "sleep", sleep)
+    change = next(bob.chats.watch(Mailbox(bob.person.service, bob.points)))
+    assert change.message.text == "hello"
+    assert pauses == [chats.PAUSE_SECONDS]
