@@ -52,6 +52,23 @@ def test_new_messages_are_counted_until_their_chat_is_opened(alice: Device, bob:
     show_client(alice, scenario)
 
 
+def test_a_chat_that_nobody_answered_has_the_name_that_it_was_begun_with_and_goes_on(
+    network: ChatNetwork, alice: Device, bob: Device
+) -> None:
+    alice.send(BOB, "hello")
+
+    async def scenario(client: ClientScreen) -> None:
+        assert client.chats == [f"{SELECTED}  bob.eth"]
+        await client.press("enter")
+        await client.type("are you there")
+        await client.press("enter")
+        await client.work()
+
+    show_client(network.device(ALICE), scenario)
+    bob.pull()
+    assert bob.texts(ALICE) == ["hello", "are you there"]
+
+
 def test_what_was_read_is_kept_for_the_next_start(alice: Device, bob: Device) -> None:
     meet(alice, bob)
     kept = []

@@ -81,3 +81,40 @@ def test_a_channel_is_joined_by_nobody_else(network: ChatNetwork, alice: Device)
         alice.archive.merge(ALICE, [entry])
     assert isinstance(stored, StoredEnvelope)
     assert read_memory(ConversationReader(alice.archive, alice.chats.own)).channels == {}
+
+
+def test_whom_the_owner_wrote_to_by_a_name_has_that_name_until_there_is_an_answer(
+    network: ChatNetwork, alice: Device
+) -> None:
+    bob = network[BOB].key
+    network[BOB].service.is_down = True
+    alice.send(BOB, "stored and not sent")
+    memory = network.device(ALICE).chats.memory
+    assert (memory.name_proven(bob), memory.names_of(bob), memory.proven.get(bob)) == (BOB, [BOB], None)
+    network[BOB].service.is_down = False
+    alice.pull()
+    memory = network.device(ALICE).chats.memory
+    assert (memory.name_proven(bob), memory.names_of(bob), memory.proven.get(bob)) == (BOB, [BOB], None)
+
+
+def test_a_name_that_messages_came_from_is_shown_before_one_that_was_written_to(
+    network: ChatNetwork, alice: Device
+) -> None:
+    bob = network[BOB]
+    alice.send(BOB, "hello")
+    network.add("a.bob.eth", bob.keys)
+    network.device("a.bob.eth").send(ALICE, "I have another name")
+    alice.pull()
+    network.add("a.a.bob.eth", bob.keys)
+    alice.send("a.a.bob.eth", "and a third one")
+    alice.chats.refresh()
+    memory = alice.chats.memory
+    assert memory.name_proven(bob.key) == "a.bob.eth"
+    assert memory.names_of(bob.key) == ["a.bob.eth", "a.a.bob.eth", BOB]
+
+
+def test_a_group_names_nobody_by_whom_its_messages_went_to(network: ChatNetwork, alice: Device) -> None:
+    alice.chats.create_group("Lunch", [BOB])
+    alice.send("Lunch", "noon?")
+    alice.chats.refresh()
+    assert alice.chats.memory.written_to == {}
