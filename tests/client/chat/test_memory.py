@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tests.client.chat.network import ALICE, BOB, MALLORY, ChatNetwork, Device
+from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, Device
 
 from postroom.client.archive import HomeObject, MemoryHome
 from postroom.client.chat.channels import ChannelRecord, write_channel
@@ -113,8 +113,15 @@ def test_a_name_that_messages_came_from_is_shown_before_one_that_was_written_to(
     assert memory.names_of(bob.key) == ["a.bob.eth", "a.a.bob.eth", BOB]
 
 
-def test_a_group_names_nobody_by_whom_its_messages_went_to(network: ChatNetwork, alice: Device) -> None:
-    alice.chats.create_group("Lunch", [BOB])
-    alice.send("Lunch", "noon?")
+def test_members_have_the_names_with_which_the_owner_added_them(network: ChatNetwork, alice: Device) -> None:
+    alice.chats.create_group("Lunch", [BOB, CAROL])
     alice.chats.refresh()
-    assert alice.chats.memory.written_to == {}
+    assert alice.chats.memory.name_proven(network[CAROL].key) == CAROL
+
+
+def test_what_others_say_of_names_is_not_looked_up(network: ChatNetwork, alice: Device, bob: Device) -> None:
+    alice.chats.create_group("Lunch", [BOB, CAROL])
+    bob.pull()
+    memory = bob.chats.memory
+    assert memory.said[network[CAROL].key] == {CAROL}
+    assert memory.name_proven(network[CAROL].key) == ""

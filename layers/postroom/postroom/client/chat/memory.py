@@ -66,11 +66,11 @@ class ChatMemory:
     encrypted yet. `wrappers`: of signed messages in channels, which may be passed on, by the same key. `buried`:
     requests to delete messages, with what the archive has left of them.
 
-    `proven`: the names that a key's messages came from, by the key; `written_to`: those that the owner wrote to in the
-    key's chat, whose profile had it then; `said`: what others say of names. `names_used`: of the members of a group, in
-    a message of the owner, by the key of its fact. `channels`: the newest record of each channel. `identities`,
-    `contact_updates`: those that the owner sent. `profile`: the newest identity that the owner's devices sent to each
-    other; None: none did. `unsent`: what is not delivered yet, by the key of its fact.
+    `proven`: the names that a key's messages came from, by the key; `looked_up`: those whose profile had it when the
+    owner wrote to them or named them to a group; `said`: what others say of names. `names_used`: of the members of a
+    group, in a message of the owner, by the key of its fact. `channels`: the newest record of each channel.
+    `identities`, `contact_updates`: those that the owner sent. `profile`: the newest identity that the owner's devices
+    sent to each other; None: none did. `unsent`: what is not delivered yet, by the key of its fact.
 
     `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `is_domain`: the owner
     has sent messages as one.
@@ -81,7 +81,7 @@ class ChatMemory:
     wrappers: dict[bytes, CarriedWrapper] = field(default_factory=dict)
     buried: list[tuple[Fact, Tombstone]] = field(default_factory=list)
     proven: dict[ChatKey, set[str]] = field(default_factory=dict)
-    written_to: dict[ChatKey, set[str]] = field(default_factory=dict)
+    looked_up: dict[ChatKey, set[str]] = field(default_factory=dict)
     said: dict[ChatKey, set[str]] = field(default_factory=dict)
     channels: dict[str, ChannelRecord] = field(default_factory=dict)
     identities: list[SentProfile] = field(default_factory=list)
@@ -111,15 +111,15 @@ class ChatMemory:
         return next((key for key, names in self.proven.items() if name in names), None)
 
     def name_proven(self, key: ChatKey) -> str:
-        """A name from which messages of a key came, otherwise one to which the owner wrote, or a domain that has it;
-        empty: there is none."""
-        names = self.proven.get(key) or self.written_to.get(key, set())
+        """A name from which messages of a key came, otherwise one that was looked up, or a domain that has it; empty:
+        there is none."""
+        names = self.proven.get(key) or self.looked_up.get(key, set())
         return min(names, default="") or next(iter(self.addresses_of(key)), "")
 
     def names_of(self, key: ChatKey) -> list[str]:
-        """The names at which a key may be reached: those proven first, then those that the owner wrote to, then those
-        that others say, then domains."""
-        names = (names.get(key, set()) for names in (self.proven, self.written_to, self.said))
+        """The names at which a key may be reached: those proven first, then those that were looked up, then those that
+        others say, then domains."""
+        names = (names.get(key, set()) for names in (self.proven, self.looked_up, self.said))
         return [*dict.fromkeys(name for each in names for name in sorted(each)), *self.addresses_of(key)]
 
     def addresses_of(self, key: ChatKey) -> list[str]:
@@ -170,9 +170,9 @@ def _add_conversation(memory: ChatMemory, owner: str, partner: str, entries: Seq
         elif entry.payload is not None:
             fact = _add_carried(memory, partner, entry, entry.carried, entry.payload)
             ids |= dict.fromkeys(entry.hashes, fact.id)
-            if entry.carrier == memory.log.own and (written_to := _other_of_two(memory, fact)) is not None:
-                other = other or written_to
-                memory.written_to.setdefault(written_to, set()).add(partner)
+            if entry.carrier == memory.log.own:
+                other = other or _other_of_two(memory, fact)
+                _note_looked_up(memory, fact, entry.carried, partner)
             _note_buried(memory, fact, entry, removed)
             if entry.author == owner == partner and entry.carrier == memory.log.own:
                 _note_channel(memory, entry.channel)
@@ -225,6 +225,13 @@ def _add_from_domain(memory: ChatMemory, owner: str, entry: ChatEntry, payload: 
 def _note_discarded(memory: ChatMemory, entry: ChatEntry, error: TheirError | None) -> None:
     if error is not None:
         memory.discarded.append(DiscardedMessage(address_of(entry.domain), entry.message_hash, error))
+
+
+def _note_looked_up(memory: ChatMemory, fact: Fact, carried: CarriedWrapper, receiver: str) -> None:
+    """The names that the owner's devices looked up to send a message of the owner."""
+    other = _other_of_two(memory, fact)
+    for key, name in (*carried.names.items(), *([(other, receiver)] if other else [])):
+        memory.looked_up.setdefault(key, set()).add(name)
 
 
 def _other_of_two(memory: ChatMemory, fact: Fact) -> ChatKey | None:
@@ -317,8 +324,7 @@ def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
     receiver = normalize(unsent.to)
     memory.unsent.setdefault(fact.key, []).append(unsent)
     memory.hashes.setdefault(fact.key, {})[receiver] = unsent.sealed.message_hash if unsent.sealed else ""
-    if (written_to := _other_of_two(memory, fact)) is not None:
-        memory.written_to.setdefault(written_to, set()).add(receiver)
+    _note_looked_up(memory, fact, carried, receiver)
     _note_sent(memory, fact, carried, receiver, is_delivered=False)
     if receiver == normalize(unsent.message.metadata.sender):
         _note_channel(memory, find_channel(unsent.message))

@@ -94,7 +94,7 @@ def newest_came(chats: Chats) -> int:
 
 def _names(chats: Chats, memory: ChatMemory, view: ChatView) -> KnownNames:
     said = {key: names.ens_name or names.display_name for key, names in view.names().items()}
-    keys = {*memory.proven, *memory.written_to, *(domain.key for domain in memory.domains.values() if domain.key)}
+    keys = {*memory.proven, *memory.looked_up, *(domain.key for domain in memory.domains.values() if domain.key)}
     proven = {key: memory.name_proven(key) for key in keys}
     return KnownNames({**proven, chats.own: chats.name}, said)
 
