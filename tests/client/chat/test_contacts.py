@@ -352,3 +352,36 @@ def test_a_note_to_oneself_says_nothing_of_the_profile(network: ChatNetwork) -> 
         device.pull()
         device.chats.refresh()
         assert device.chats.profile().display_name == "Alice L."
+
+
+# --- beside the key of a domain ---------------------------------------------------------------------------------------
+@pytest.mark.parametrize("added", [True, False], ids=["added", "removed"])
+def test_a_contact_stays_what_it_is_when_a_device_that_does_not_know_it_trusts_its_key(
+    network: ChatNetwork, alice: Device, added: bool
+) -> None:
+    bob = network[BOB].key
+    alice.chats.add_contact(BOB)
+    other = network.device(ALICE)
+    if added:
+        alice.chats.remove_contact(BOB)
+    assert is_added(other.chats.contacts()[bob]) == (not added)
+    if added:
+        alice.chats.add_contact(BOB)
+    else:
+        alice.chats.remove_contact(BOB)
+    other.chats.trust("shop.example", bob)
+    for device in (alice, other):
+        device.chats.refresh()
+        assert is_added(device.chats.contacts()[bob]) == added
+        assert device.chats.memory.domains["shop.example"].key == bob
+
+
+def test_trust_stands_in_the_contact_though_its_record_is_ahead(network: ChatNetwork, alice: Device) -> None:
+    """Other clients of the owner take the record with the newest clock."""
+    bob = network[BOB].key
+    alice.chats.add_contact(BOB)
+    network.now_ms -= 60_000
+    for domain in ("shop.example", "shop.example", "bank.example"):
+        alice.chats.trust(domain, bob)
+    contact = alice.chats.contacts()[bob]
+    assert [tag.split(":")[1] for tag in contact.system_tags] == ["contact/added", "shop.example", "bank.example"]

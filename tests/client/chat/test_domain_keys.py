@@ -1,6 +1,6 @@
 """Which chat key a domain has: a function of all messages that came from it, and of what the owner's devices say."""
 
-from itertools import count
+from itertools import count, permutations
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from postroom.client.chat.entries import ChatEntry
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.status import sending
 from postroom.protocols.status.author import AuthorKey
+from postroom.protocols.status.contacts import changed_contact, is_added
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.log import ChatLog
@@ -22,6 +23,7 @@ from postroom.protocols.status.messages import (
     StatusMessage,
     SyncInstallationContact,
 )
+from postroom.protocols.status.sync import OwnDevices
 from postroom.protocols.status.verify import NO_CHAT_KEY, ChatRef, verify
 
 AT = 1_795_253_400_000
@@ -127,10 +129,29 @@ def test_a_contact_keeps_what_else_is_known_of_it() -> None:
         AT, ONE.public, ens_name="one.eth", last_updated=AT, system_tags=(":contact/added",)
     )
     both = trust(ONE.public, BANK, AT + 2, trust(ONE.public, SHOP, AT + 1, known))
-    assert (both.ens_name, both.last_updated) == ("one.eth", AT + 2)
+    assert (both.ens_name, both.last_updated) == ("one.eth", AT)
     assert both.system_tags == (":contact/added", f"nlweb:{SHOP}:{AT + 1}", f"nlweb:{BANK}:{AT + 2}")
     again = trust(ONE.public, SHOP, AT + 3, both)
     assert again.system_tags == (":contact/added", f"nlweb:{BANK}:{AT + 2}", f"nlweb:{SHOP}:{AT + 3}")
+
+
+@pytest.mark.parametrize("added", [True, False], ids=["added", "removed"])
+@pytest.mark.parametrize("has_known", [True, False], ids=["which knew an earlier record", "which knew nothing"])
+def test_trust_on_a_device_does_not_change_whether_somebody_is_a_contact(added: bool, has_known: bool) -> None:
+    """Whichever record came first: that of the contact, or that of a device which had not got it yet."""
+    earlier = changed_contact(ONE.public, None, AT, added=not added)
+    contact = changed_contact(ONE.public, earlier, AT + 1, added=added)
+    trusted = trust(ONE.public, SHOP, AT + 2, earlier if has_known else None)
+    for records in permutations((earlier, contact, trusted)):
+        log = log_of(*records)
+        assert is_added(OwnDevices(log).contacts[ONE.public]) == added
+        assert trusted_keys(log) == {SHOP: (AT + 2, ONE.public)}
+
+
+def test_the_record_of_a_contact_has_the_domain_when_both_are_known() -> None:
+    known = changed_contact(ONE.public, None, AT, added=True)
+    contact = OwnDevices(log_of(known, trust(ONE.public, SHOP, AT + 1, known))).contacts[ONE.public]
+    assert contact.system_tags == (":contact/added", f"nlweb:{SHOP}:{AT + 1}")
 
 
 @pytest.mark.parametrize(

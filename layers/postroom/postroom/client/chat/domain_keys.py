@@ -106,10 +106,14 @@ def trusted_keys(log: ChatLog) -> dict[str, tuple[int, ChatKey]]:
 def trust(
     key: ChatKey, domain: str, clock: int, known: SyncInstallationContact | None = None
 ) -> SyncInstallationContact:
-    """What the owner says to their own devices: this is the key of a domain. `known`: what they said of the key."""
+    """What the owner says to their own devices: this is the key of a domain. `known`: what they said of the key.
+
+    Whether the key is a contact's is what was said last by `last_updated`, which stays as it is: this device may not
+    have got that yet.
+    """
     known = known or SyncInstallationContact(clock, key)
     others = (tag for tag in known.system_tags if (_read_tag(tag) or ("", 0))[0] != domain)
-    return replace(known, clock=clock, last_updated=clock, system_tags=(*others, f"nlweb:{domain}:{clock}"))
+    return replace(known, clock=clock, system_tags=(*others, f"nlweb:{domain}:{clock}"))
 
 
 def check_author(payload: VerifiedPayload, own: ChatKey) -> None:

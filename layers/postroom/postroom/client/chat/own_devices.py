@@ -72,7 +72,7 @@ class OwnDeviceChats(OwnerChats):
             raise ChatError("this is your own domain: its key is yours")
         known = self.contacts().get(key)
         said, _ = trusted_keys(self.memory.log).get(name, (0, key))
-        clock = next_clock(self._now_ms(), max(said, known.last_updated if known else 0))
+        clock = next_clock(self._now_ms(), max(said, known.clock if known else 0))
         return self._send_to_own_devices(trust(key, name, clock, known))
 
     def change_profile(self, *, display_name: str | None = None, picture: bytes | None = None) -> SentChatMessage:
