@@ -138,6 +138,16 @@ def test_pull_works_for_a_domain(bob: ArchiveCommands) -> None:
     assert (printed["messages"], printed["unproven"], printed["flaws"]) == (1, 1, [])
 
 
+def test_a_key_that_signs_no_chats_finds_what_carries_them_as_it_came(bob: ArchiveCommands) -> None:
+    body = {"Status": "AAAA"}
+    draft = Draft("b.com", SHOP, "Payload@Status", "8b51b6b2-2f5f-4a0e-9a0b-3c1d5e7f9a1b", AT, body)
+    bob.served.api.file(write(sign(draft, SHOP_KEY)).decode(), mailbox=SHOP, conversation="b.com")
+    assert bob.pull(name=SHOP, key="shop.pem", home="shop").exit_code == 0
+    for more in ([], ["--no-index"]):
+        [found] = bob.said("search", "payload@status", *more, key="shop.pem", home="shop")
+        assert (found["partner"], "AAAA" in found["text"]) == ("b.com", True)
+
+
 def test_messages_left_in_the_mailbox_are_reported_with_exit_code_3(filled: ArchiveCommands) -> None:
     archive_of_bob = open_archive(FolderHome(filled.folder / "mail"), filled.folder / "bob.json")
     conversation = filled.folder / "mail" / conversation_key(archive_of_bob.filing.root, "alice.eth")

@@ -23,11 +23,13 @@ from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import SUBJECT, write_body
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.zones import Mode
+from postroom.protocols.dm3.explain import shown_time
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.nlweb.sign import Draft, sign, write
 from postroom.protocols.status import sending
 from postroom.protocols.status.author import AuthorKey
 from postroom.protocols.status.enums import ChatKind
+from postroom.protocols.status.pseudonym import short_key
 from postroom.protocols.status.verify import ChatRef
 
 BANK = "bank.example"
@@ -51,6 +53,15 @@ class ShopCommands:
     def said(self, *words: str, code: int = 0, at: bool = True) -> Any:
         done = self(*words, "--json", at=at)
         assert done.exit_code == code, done.output
+        return json.loads(done.stdout)
+
+    def search(self, *words: str) -> Result:
+        """`postroom archive search`."""
+        return self.chat.postroom("archive", "search", *words, "--key", "shop.json", "--home", "shop.home")
+
+    def found(self, *words: str) -> Any:
+        done = self.search(*words, "--json")
+        assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
     def file(self, author: AuthorKey, text: str) -> None:
@@ -146,6 +157,53 @@ def test_what_is_sent_is_read_in_the_archive(shop: ShopCommands) -> None:
     assert listed.exit_code == 0
     verified = shop.chat.postroom("archive", "verify", *words, *shop.chat.options[:2], "--json")
     assert json.loads(verified.stdout)["flaws"] == []
+
+
+@pytest.mark.parametrize("more", [(), ("--no-index",)], ids=["index", "no index"])
+def test_the_archive_is_searched_by_what_the_chat_shows(shop: ShopCommands, more: tuple[str, ...]) -> None:
+    shop.file(FIRST, "good morning")
+    shop.file(SECOND, "good evening")
+    shop("pull")
+    [came] = shop.said("show", BANK, at=False)["messages"]
+    [first] = shop.found("MORNING", *more)
+    at = shown_time(came["clock"])
+    assert first == {
+        "partner": BANK, "from": f"nlweb:{BANK}", "at": at, "hash": first["hash"], "text": "good morning",
+    }  # fmt: skip
+    assert [it["from"].split(" (")[1] for it in shop.found("evening", *more)] == [f"{short_key(SECOND.public)})"]
+    assert shop.search("morning", *more).stdout == f"{at}  nlweb:{BANK}\n    good morning\n"
+    assert shop.found("payload@status", *more) == []
+
+    sent = shop.said("send", BANK, "see you")
+    shop("edit", BANK, sent["id"], "see you soon")
+    assert [(it["from"], it["text"]) for it in shop.found("see you", *more)] == [(SHOP, "see you soon")]
+    shop("delete", BANK, sent["id"])
+    shop("delete", BANK, came["id"], "--for-me")
+    assert shop.found("see you", *more) == shop.found("morning", *more) == []
+
+
+def test_without_an_index_a_search_of_chats_writes_nothing(
+    shop: ShopCommands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.file(FIRST, "good morning")
+    shop("pull")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "other"))
+    assert len(shop.found("morning", "--no-index")) == 1
+    assert not (tmp_path / "other").exists()
+    assert len(shop.found("morning")) == 1
+    assert sorted(it.name for it in (tmp_path / "other" / "postroom").iterdir()) == ["archive", "chats"]
+
+
+def test_an_index_of_chats_that_cannot_be_used_is_named(shop: ShopCommands, tmp_path: Path) -> None:
+    shop.file(FIRST, "good morning")
+    shop("pull")
+    [index] = (tmp_path / "cache" / "postroom" / "chats").iterdir()
+    index.unlink()
+    index.mkdir()
+    assert shop.search("evening").exit_code == 0
+    result = shop.search("morning")
+    assert result.exit_code == 3
+    assert "`postroom chat index --drop` removes it" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 import sqlite3
 import stat
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -17,9 +18,9 @@ from tests.tiers import examples
 import postroom.client.archive.index as index_module
 import postroom.client.archive.index_file as index_file_module
 from postroom.client.archive import Archive, MemoryHome
-from postroom.client.archive.index import Hit, Index, scan
+from postroom.client.archive.index import Hit, Index, SearchableTexts, Shown, scan, terms_of, text_of
 from postroom.protocols.dm3.containers import ContainerError, conversation_key
-from postroom.protocols.dm3.stored import Received
+from postroom.protocols.dm3.stored import Received, StoredEnvelope
 
 NLWEB = Received("id", 1_795_253_400_500, "b.com", "{}", '{"Body":{"Text":"Rechnung Nr. 7"}}')
 ASIDE = replace(NLWEB, id="other", set_aside="NOT_JSON")
@@ -79,6 +80,82 @@ def test_messages_are_found_by_parts_of_words_in_any_case(index: Index, mine: Ar
 @given(wanted=st.text(st.sampled_from("abGRßü\u0308\"'*() -:^早🤝%_"), max_size=6))
 def test_the_index_finds_the_same_messages_as_reading_them(index: Index, mine: Archive, wanted: str) -> None:
     assert index.search(wanted, 100) == scan(mine, wanted, 100)
+
+
+@dataclass
+class FakeChats:
+    """Texts of chats, by the ID of the message that carries each, with their times; `shown`: what chats show."""
+
+    said: dict[str, tuple[str, int]]
+    shown: frozenset[str] = frozenset()
+    readings: int = 0
+
+    def texts_of(self, entry: StoredEnvelope | Received) -> SearchableTexts:
+        said = self.said.get(entry.id) if isinstance(entry, Received) else None
+        return SearchableTexts(text_of(entry), *(said or ()))
+
+    def read_shown(self) -> Shown:
+        self.readings += 1
+        return lambda hit: replace(hit, author="the author") if hit.text in self.shown else None
+
+
+WORDS = st.text("ab ", max_size=4)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50), deadline=None)
+@given(
+    mail=st.lists(st.tuples(WORDS, WORDS, st.integers(1, 5), st.integers(1, 5)), max_size=8),
+    shown=st.frozensets(WORDS),
+    wanted=WORDS,
+    limit=st.integers(1, 4),
+)
+def test_texts_of_chats_are_found_while_they_are_shown(
+    mail: list[tuple[str, str, int, int]], shown: frozenset[str], wanted: str, limit: int
+) -> None:
+    entries = [
+        replace(NLWEB, id=f"id{number}", author=f"{number % 2}.com", timestamp_ms=at, envelope=own or "-")
+        for number, (own, _, at, _) in enumerate(mail)
+    ]
+    chats = FakeChats({entry.id: (said, at) for entry, (_, said, _, at) in zip(entries, mail, strict=True)}, shown)
+    mine = archive()
+    mine.store(entries)
+    own_hits = [
+        Hit(entry.author, entry.message_hash, entry.timestamp_ms, entry.author, entry.envelope) for entry in entries
+    ]
+    chat_hits = [
+        Hit(entry.author, entry.message_hash, at, "the author", said, in_chat=True)
+        for entry, (_, said, _, at) in zip(entries, mail, strict=True)
+        if said in shown
+    ]
+    terms = terms_of(wanted)
+    expected = [hit for hit in own_hits + chat_hits if terms and all(term in hit.text for term in terms)]
+    expected.sort(key=lambda hit: (-hit.at_ms, hit.message_hash, hit.partner, hit.in_chat))
+    with TemporaryDirectory() as folder:
+        index = Index(mine, Path(folder), chats)
+        index.update()
+        assert index.search(wanted, limit) == scan(mine, wanted, limit, chats) == expected[:limit]
+    assert chats.readings <= 2
+
+
+def test_what_chats_show_is_read_anew_with_each_search(mine: Archive, tmp_path: Path) -> None:
+    chats = FakeChats({NLWEB.id: ("zebra", 1)})
+    index = Index(mine, tmp_path, chats)
+    index.update()
+    assert index.search("morning", 10)
+    assert (index.search("zebra", 10), chats.readings) == ([], 1)
+    chats.shown = frozenset({"zebra"})
+    assert (texts(index.search("zebra", 10)), chats.readings) == (["zebra"], 2)
+
+
+def test_an_index_with_chats_replaces_one_without(index: Index, mine: Archive) -> None:
+    chats = FakeChats({NLWEB.id: ("zebra", 1)}, frozenset({"zebra"}))
+    other = Index(mine, index.path.parent, chats)
+    assert other.path == index.path
+    other.update()
+    assert texts(other.search("zebra", 10)) == ["zebra"]
+    index.update()
+    assert index.search("zebra", 10) == []
+    assert len(index.search("morning", 10)) == 2
 
 
 def test_results_are_newest_first_and_limited(index: Index, mine: Archive) -> None:

@@ -14,6 +14,8 @@ from postroom.cli.owner import OwnersKeyOptions, load_owners_key
 
 if TYPE_CHECKING:
     from postroom.client.archive import Archive, Home
+    from postroom.crypto.rsa_ed25519 import PrivateKey
+    from postroom.protocols.dm3.keys import UserKeys
 
 
 def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bool = False) -> "Archive":
@@ -21,13 +23,18 @@ def open_archive(home: "Home", key: Path, owner: str | None = None, *, moved: bo
 
     Raises NotFoundFault, NotThisHomeError.
     """
+    return _archive_of(home, load_owners_key(key), owner, moved=moved)
+
+
+def _archive_of(
+    home: "Home", keys: "PrivateKey | UserKeys", owner: str | None = None, *, moved: bool = False
+) -> "Archive":
     from postroom.client.archive import Archive
     from postroom.client.archive.ownership import check_ownership, find_ownership
     from postroom.protocols.dm3.keys import UserKeys
     from postroom.protocols.dm3.storage_key import KEY_TEXT, StorageKey
 
-    loaded = load_owners_key(key)
-    signer = loaded.signing if isinstance(loaded, UserKeys) else loaded
+    signer = keys.signing if isinstance(keys, UserKeys) else keys
     storage_key = StorageKey.from_signature(signer.sign(KEY_TEXT))
     ownership, _ = find_ownership(home, storage_key)
     name = owner or (ownership.owner if ownership else None)
@@ -79,3 +86,10 @@ class ArchiveOptions(OwnersKeyOptions):
         """
         with archive_errors(), self.place() as place:
             yield open_archive(place.home, self.key, owner)
+
+    @contextmanager
+    def open_with_keys(self) -> "Iterator[tuple[Archive, PrivateKey | UserKeys]]":
+        """The same archive, and the keys in the owner's key file."""
+        with archive_errors(), self.place() as place:
+            keys = load_owners_key(self.key)
+            yield _archive_of(place.home, keys), keys

@@ -18,7 +18,9 @@ from postroom.cli.user_folders import cache_folder
 
 if TYPE_CHECKING:
     from postroom.client.archive import Archive
-    from postroom.client.archive.index import Hit, Index
+    from postroom.client.archive.index import ChatTexts, Hit, Index
+    from postroom.crypto.rsa_ed25519 import PrivateKey
+    from postroom.protocols.dm3.keys import UserKeys
 
 
 def search(
@@ -32,18 +34,20 @@ def search(
 ) -> None:
     """Find messages by their words.
 
-    An index in your cache folder is updated first; it is not encrypted.
+    Texts of chats are found as the chats show them. An index in your cache folder is updated first, and that of chats
+    if it is needed; they are not encrypted.
     """
     from postroom.client.archive.index import scan, terms_of
 
     if not terms_of(text):
         raise UsageFault("the text to search for is empty")
-    with options.open() as archive:
+    with options.open_with_keys() as (archive, keys):
+        chats = _chats(archive, keys, has_index=not no_index)
         if no_index:
             with progress("reading", lambda: len(archive.conversations())) as met:
-                hits = scan(archive, text, limit, lambda _: met(1))
+                hits = scan(archive, text, limit, chats, lambda _: met(1))
         else:
-            with _used(archive) as index:
+            with _used(archive, chats) as index:
                 hits = index.search(text, limit)
     _print(hits, as_json=as_json)
 
@@ -54,27 +58,40 @@ def index(
     as_json: AsJson = False,
 ) -> None:
     """Update the search index, or remove it."""
-    with options.open() as archive:
+    with options.open_with_keys() as (archive, keys):
         if drop:
-            there = _index_of(archive).drop()
+            there = _index_of(archive, None).drop()
             print_either(as_json, {"dropped": there}, "the index is removed" if there else "there is no index")
             return
-        with _used(archive) as made:
+        with _used(archive, _chats(archive, keys)) as made:
             print_either(
                 as_json, {"index": str(made.path)}, f"the index {made.path} is up to date; it is not encrypted"
             )
 
 
-def _index_of(archive: "Archive") -> "Index":
+def _chats(archive: "Archive", keys: "PrivateKey | UserKeys", *, has_index: bool = True) -> "ChatTexts | None":
+    """The texts of the owner's chats; None: these keys sign no chats."""
+    from postroom.protocols.dm3.keys import UserKeys
+
+    key = keys.signing.ethereum_key if isinstance(keys, UserKeys) else None
+    if key is None:
+        return None
+    # What chats need takes longest to import.
+    from postroom.cli.archive.chat_texts import chat_texts
+
+    return chat_texts(archive, key, has_index=has_index)
+
+
+def _index_of(archive: "Archive", chats: "ChatTexts | None") -> "Index":
     from postroom.client.archive.index import Index
 
-    return Index(archive, cache_folder("archive"))
+    return Index(archive, cache_folder("archive"), chats)
 
 
 @contextmanager
-def _used(archive: "Archive") -> "Iterator[Index]":
+def _used(archive: "Archive", chats: "ChatTexts | None") -> "Iterator[Index]":
     """The updated index."""
-    index = _index_of(archive)
+    index = _index_of(archive, chats)
     try:
         with progress("indexing", lambda: len(archive.conversations())) as met:
             index.update(lambda _: met(1))

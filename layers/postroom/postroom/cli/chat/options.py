@@ -60,12 +60,8 @@ class ChatOptions(OptionGroup):
             sender = Dm3Sender(archive.owner, keys, profiles, build_https(network, resolvers))
             index = None if self.no_index else chat_index(archive)
             try:
-                yield Chats(archive, sender, index)
-            except sqlite3.Error as error:
-                raise UnavailableFault(
-                    f"the index of chats cannot be used: {error}; `postroom chat index --drop` removes it, --no-index "
-                    "reads the archive instead"
-                ) from None
+                with chat_index_errors():
+                    yield Chats(archive, sender, index)
             except NoSuchChatError as error:
                 raise NotFoundFault(str(error)) from None
             except ChatError as error:
@@ -101,3 +97,15 @@ def chat_index(archive: "Archive") -> "ChatIndex":
     from postroom.client.chat.index import ChatIndex
 
     return ChatIndex(archive, cache_folder("chats"))
+
+
+@contextmanager
+def chat_index_errors() -> Iterator[None]:
+    """Turn errors of the index of chats into the end of a command."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise UnavailableFault(
+            f"the index of chats cannot be used: {error}; `postroom chat index --drop` removes it, --no-index "
+            "reads the archive instead"
+        ) from None

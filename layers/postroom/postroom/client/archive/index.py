@@ -2,32 +2,38 @@
 
 It contains the texts of all messages, not encrypted. It follows the archive by the etags of conversations. If one has
 not changed, none of its chunks are read; if it has, deleted messages are removed, and new ones added.
+
+A message may carry a text of a chat. It is found by that text only while the chat shows it, which is known when the
+search has found it: an edit or a deletion is a message of its own, which may come before or after.
 """
 
 import sqlite3
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypeAlias
 
 from postroom.client.archive.archive import Archive
 from postroom.client.archive.index_file import IndexFile
 from postroom.client.archive.nlweb_messages import is_sent
 from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope, Tombstone
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _SCHEMA: Final = """
 CREATE TABLE conversations (partner TEXT PRIMARY KEY, etag TEXT NOT NULL);
 CREATE TABLE messages (
     id INTEGER PRIMARY KEY, partner TEXT NOT NULL, hash TEXT NOT NULL, at INTEGER NOT NULL, author TEXT NOT NULL,
-    text TEXT NOT NULL, UNIQUE (partner, hash)
+    text TEXT NOT NULL, in_chat INTEGER NOT NULL, UNIQUE (partner, hash, in_chat)
 );
 CREATE INDEX by_time ON messages (at);
 CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'trigram case_sensitive 1');
 """
 _SELECT: Final = """
-SELECT partner, hash, at, author, messages.text FROM words JOIN messages ON messages.id = words.rowid
+SELECT partner, hash, at, author, messages.text, in_chat FROM words JOIN messages ON messages.id = words.rowid
 """
 _SHORTEST_INDEXED: Final = 3
 """Characters. Shorter words are looked for in each message that has the other words."""
@@ -37,21 +43,70 @@ Met = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message that was found. `at_ms`: when it was written, or received. `text`: its whole text."""
+    """A message that was found. `at_ms`: when it was written, or received. `text`: its whole text.
+
+    `in_chat`: it is the text of a chat, whose author and time are the chat's.
+    """
 
     partner: str
     message_hash: str
     at_ms: int
     author: str
     text: str
+    in_chat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchableTexts:
+    """What a message is found by. `text`: whatever chats show. `in_chat`: while its chat shows it; empty: it has none,
+    or the same.
+
+    `in_chat_ms`: when that was written.
+    """
+
+    text: str
+    in_chat: str = ""
+    in_chat_ms: int = 0
+
+
+Shown: TypeAlias = Callable[[Hit], Hit | None]
+"""The hit of a text of a chat, with its author; None: the chat does not show it."""
+
+
+class ChatTexts(Protocol):
+    """The texts of chats in an archive."""
+
+    def texts_of(self, entry: StoredEnvelope | Received) -> SearchableTexts:
+        """What a message is found by."""
+        ...
+
+    def read_shown(self) -> Shown:
+        """Read what the chats show now. Raises as `Archive` does; sqlite3.Error."""
+        ...
+
+
+class _NoChats:
+    """No message carries the text of a chat."""
+
+    def texts_of(self, entry: StoredEnvelope | Received) -> SearchableTexts:
+        return SearchableTexts(text_of(entry))
+
+    def read_shown(self) -> Shown:
+        return lambda _: None
 
 
 class Index:
-    """The search index of one archive, in a file of its own under `folder`, which only its owner can read."""
+    """The search index of one archive, in a file of its own under `folder`, which only its owner can read.
 
-    def __init__(self, archive: Archive, folder: Path) -> None:
+    `chats`: the texts of chats; None: the owner has no chats.
+    """
+
+    def __init__(self, archive: Archive, folder: Path, chats: ChatTexts | None = None) -> None:
         self._archive = archive
-        self._file = IndexFile.of(archive, folder, "index", _VERSION, _SCHEMA)
+        self._chats = chats or _NoChats()
+        # What is in the one is missing in the other.
+        version = 2 * _VERSION + (chats is not None)
+        self._file = IndexFile.of(archive, folder, "index", version, _SCHEMA)
 
     @property
     def path(self) -> Path:
@@ -79,36 +134,54 @@ class Index:
                     with database:
                         # Another process may be updating it: what this one knew, it read before it waited.
                         database.execute("BEGIN IMMEDIATE")
-                        _follow(database, archive.owner, partner, entries)
+                        self._follow(database, partner, entries)
                         database.execute("INSERT OR REPLACE INTO conversations VALUES (?, ?)", (partner, etag))
                 met(partner)
 
     def search(self, text: str, limit: int) -> list[Hit]:
-        """The newest messages that contain every word of `text`, in any case; as of the last update."""
+        """The newest messages that contain every word of `text`, in any case; as of the last update.
+
+        Raises as `ChatTexts.read_shown` does, if there is a text of a chat among them.
+        """
         terms = terms_of(text)
         if not terms:
             return []
         indexed = [term for term in terms if len(term) >= _SHORTEST_INDEXED]
         short = [term for term in terms if len(term) < _SHORTEST_INDEXED]
         conditions = [*(["words MATCH ?"] if indexed else []), *["instr(words.text, ?) > 0"] * len(short)]
-        query = f"{_SELECT} WHERE {' AND '.join(conditions)} ORDER BY at DESC, hash LIMIT ?"
+        query = f"{_SELECT} WHERE {' AND '.join(conditions)} ORDER BY at DESC, hash, partner, in_chat"
         match = [" AND ".join(map(_quoted, indexed))] if indexed else []
         with self._file.open() as database:
-            rows = database.execute(query, (*match, *short, limit))
-            return [Hit(*row) for row in rows]
+            # What is sorted must not be written to other files.
+            database.execute("PRAGMA temp_store = MEMORY")
+            hits = list(_enough(database.execute(query, (*match, *short)), limit))
+        return _newest(hits, limit, self._chats)
+
+    def _follow(self, database: sqlite3.Connection, partner: str, entries: Iterable[Entry]) -> None:
+        """Make the index contain these messages of a conversation, and no others."""
+        known: dict[str, list[int]] = defaultdict(list)
+        for hash_, id_ in database.execute("SELECT hash, id FROM messages WHERE partner = ?", (partner,)):
+            known[hash_].append(id_)
+        new = (entry for entry in _messages(entries) if known.pop(entry.message_hash, None) is None)
+        for hit in _hits(self._archive.owner, partner, new, self._chats):
+            _insert(database, hit)
+        _remove(database, [id_ for ids in known.values() for id_ in ids])
 
 
-def scan(archive: Archive, text: str, limit: int, met: Met = lambda _: None) -> list[Hit]:
-    """What `Index.search` finds, without an index: every message is read. Raises as `Archive` does."""
+def scan(
+    archive: Archive, text: str, limit: int, chats: ChatTexts | None = None, met: Met = lambda _: None
+) -> list[Hit]:
+    """What `Index.search` finds, without an index: every message is read. Raises as `Index` does."""
     terms = terms_of(text)
+    chats = chats or _NoChats()
     hits: list[Hit] = []
     for partner in archive.conversations():
-        for hit in _hits(archive.owner, partner, archive.whole(partner)):
+        for hit in _hits(archive.owner, partner, _messages(archive.whole(partner)), chats):
             folded = fold(hit.text)
             if terms and all(term in folded for term in terms):
                 hits.append(hit)
         met(partner)
-    return sorted(hits, key=lambda hit: (-hit.at_ms, hit.message_hash))[:limit]
+    return _newest(sorted(hits, key=_place), limit, chats)
 
 
 def fold(text: str) -> str:
@@ -133,24 +206,48 @@ def _quoted(term: str) -> str:
     return '"' + term.replace('"', '""') + '"'
 
 
-def _hits(owner: str, partner: str, entries: Iterable[Entry]) -> Iterator[Hit]:
+def _messages(entries: Iterable[Entry]) -> Iterator[StoredEnvelope | Received]:
+    return (entry for entry in entries if not isinstance(entry, Tombstone))
+
+
+def _hits(owner: str, partner: str, entries: Iterable[StoredEnvelope | Received], chats: ChatTexts) -> Iterator[Hit]:
+    """All texts of messages, also empty ones: by them it is known that a message was read."""
     for entry in entries:
-        if not isinstance(entry, Tombstone):
-            author = owner if isinstance(entry, Received) and is_sent(entry) else entry.author
-            yield Hit(partner, entry.message_hash, entry.timestamp_ms, author, text_of(entry))
+        author = owner if isinstance(entry, Received) and is_sent(entry) else entry.author
+        texts = chats.texts_of(entry)
+        yield Hit(partner, entry.message_hash, entry.timestamp_ms, author, texts.text)
+        if texts.in_chat:
+            yield Hit(partner, entry.message_hash, texts.in_chat_ms, author, texts.in_chat, in_chat=True)
 
 
-def _follow(database: sqlite3.Connection, owner: str, partner: str, entries: Iterable[Entry]) -> None:
-    """Make the index contain these messages of a conversation, and no others."""
-    known = dict(database.execute("SELECT hash, id FROM messages WHERE partner = ?", (partner,)).fetchall())
-    for hit in _hits(owner, partner, entries):
-        if known.pop(hit.message_hash, None) is None:
-            row = (hit.partner, hit.message_hash, hit.at_ms, hit.author, hit.text)
-            made = database.execute(
-                "INSERT INTO messages (partner, hash, at, author, text) VALUES (?, ?, ?, ?, ?)", row
-            )
-            database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (made.lastrowid, fold(hit.text)))
-    _remove(database, known.values())
+def _place(hit: Hit) -> tuple[int, str, str, bool]:
+    """The position of a hit among others: the newest first."""
+    return -hit.at_ms, hit.message_hash, hit.partner, hit.in_chat
+
+
+def _enough(rows: Iterable[tuple[str, str, int, str, str, int]], limit: int) -> Iterator[Hit]:
+    """So many of the rows that whatever chats show, `limit` hits are among them, if there are so many."""
+    certain = 0
+    for partner, message_hash, at_ms, author, text, in_chat in rows:
+        yield Hit(partner, message_hash, at_ms, author, text, in_chat=bool(in_chat))
+        certain += not in_chat
+        if certain == limit:
+            return
+
+
+def _newest(hits: Iterable[Hit], limit: int, chats: ChatTexts) -> list[Hit]:
+    """The first of these hits, without what no chat shows. Chats are read only if that is the question."""
+    shown = cache(chats.read_shown)
+    certain = (shown()(hit) if hit.in_chat else hit for hit in hits)
+    return list(islice((hit for hit in certain if hit is not None), limit))
+
+
+def _insert(database: sqlite3.Connection, hit: Hit) -> None:
+    row = (hit.partner, hit.message_hash, hit.at_ms, hit.author, hit.text, hit.in_chat)
+    made = database.execute(
+        "INSERT INTO messages (partner, hash, at, author, text, in_chat) VALUES (?, ?, ?, ?, ?, ?)", row
+    )
+    database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (made.lastrowid, fold(hit.text)))
 
 
 def _forget(database: sqlite3.Connection, partner: str) -> None:

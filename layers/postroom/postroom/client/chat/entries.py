@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from postroom.client.archive.nlweb_messages import read_content
+from postroom.client.archive.nlweb_messages import NlwebContent, read_content
 from postroom.client.chat.channels import ChannelRecord, find_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper, carrier_key, differs, find_wrapper
 from postroom.client.chat.nlweb_carrier import SUBJECT, read_body
@@ -98,14 +98,20 @@ def read_message(entry: StoredEnvelope, own: ChatKey, likely: ChatKey = NO_CHAT_
     )
 
 
-def read_nlweb_message(entry: Received, own: ChatKey) -> ChatEntry | None:
-    """What an NLWeb message says of chats; None: it carries no wrapper. `own`: the owner's chat key."""
+def find_chat_content(entry: Received) -> NlwebContent | None:
+    """What an NLWeb message of a chat says, whether a wrapper is in it or not; None: it is no message of a chat."""
     try:
         content = read_content(entry)
     except TheirError:
         return None
     domain = content.receiver if content.is_sent else content.sender
-    if content.subject != SUBJECT or domain != entry.author:
+    return content if content.subject == SUBJECT and domain == entry.author else None
+
+
+def read_nlweb_message(entry: Received, own: ChatKey) -> ChatEntry | None:
+    """What an NLWeb message says of chats; None: it carries no wrapper. `own`: the owner's chat key."""
+    content = find_chat_content(entry)
+    if content is None:
         return None
     carrier, carried, error = own if content.is_sent else NO_CHAT_KEY, None, None
     try:
@@ -126,7 +132,7 @@ def read_nlweb_message(entry: Received, own: ChatKey) -> ChatEntry | None:
         carried,
         payload,
         discarded or error,
-        domain=domain,
+        domain=entry.author,
     )
 
 
