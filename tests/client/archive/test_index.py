@@ -84,14 +84,17 @@ def test_the_index_finds_the_same_messages_as_reading_them(index: Index, mine: A
 
 @dataclass
 class FakeChats:
-    """Texts of chats, by the ID of the message that carries each, with their times; `shown`: what chats show."""
+    """Texts of chats, by conversation and ID of the message that carries each, with their times.
 
-    said: dict[str, tuple[str, int]]
+    `shown`: what chats show.
+    """
+
+    said: dict[tuple[str, str], tuple[str, int]]
     shown: frozenset[str] = frozenset()
     readings: int = 0
 
     def texts_of(self, entry: StoredEnvelope | Received) -> SearchableTexts:
-        said = self.said.get(entry.id) if isinstance(entry, Received) else None
+        said = self.said.get((entry.author, entry.id)) if isinstance(entry, Received) else None
         return SearchableTexts(text_of(entry), *(said or ()))
 
     def read_shown(self) -> Shown:
@@ -113,10 +116,11 @@ def test_texts_of_chats_are_found_while_they_are_shown(
     mail: list[tuple[str, str, int, int]], shown: frozenset[str], wanted: str, limit: int
 ) -> None:
     entries = [
-        replace(NLWEB, id=f"id{number}", author=f"{number % 2}.com", timestamp_ms=at, envelope=own or "-")
+        replace(NLWEB, id=f"id{number // 2}", author=f"{number % 2}.com", timestamp_ms=at, envelope=own or "-")
         for number, (own, _, at, _) in enumerate(mail)
     ]
-    chats = FakeChats({entry.id: (said, at) for entry, (_, said, _, at) in zip(entries, mail, strict=True)}, shown)
+    said = {(entry.author, entry.id): (said, at) for entry, (_, said, _, at) in zip(entries, mail, strict=True)}
+    chats = FakeChats(said, shown)
     mine = archive()
     mine.store(entries)
     own_hits = [
@@ -138,7 +142,7 @@ def test_texts_of_chats_are_found_while_they_are_shown(
 
 
 def test_what_chats_show_is_read_anew_with_each_search(mine: Archive, tmp_path: Path) -> None:
-    chats = FakeChats({NLWEB.id: ("zebra", 1)})
+    chats = FakeChats({(NLWEB.author, NLWEB.id): ("zebra", 1)})
     index = Index(mine, tmp_path, chats)
     index.update()
     assert index.search("morning", 10)
@@ -148,7 +152,7 @@ def test_what_chats_show_is_read_anew_with_each_search(mine: Archive, tmp_path: 
 
 
 def test_an_index_with_chats_replaces_one_without(index: Index, mine: Archive) -> None:
-    chats = FakeChats({NLWEB.id: ("zebra", 1)}, frozenset({"zebra"}))
+    chats = FakeChats({(NLWEB.author, NLWEB.id): ("zebra", 1)}, frozenset({"zebra"}))
     other = Index(mine, index.path.parent, chats)
     assert other.path == index.path
     other.update()

@@ -15,7 +15,7 @@ from tests.client.chat.domain_network import BANK, EVE, SHOP, DomainNetwork
 from tests.client.chat.network import ALICE, BOB, Device, wrapped
 from tests.tiers import amount
 
-from postroom.client.archive.index import Hit, Index, Shown, scan
+from postroom.client.archive.index import Hit, Index, SearchableTexts, Shown, scan
 from postroom.client.archive.nlweb_messages import read_content
 from postroom.client.chat import ChatError
 from postroom.client.chat.dm3_carrier import CarriedWrapper
@@ -131,6 +131,14 @@ def test_the_json_of_a_chats_message_is_not_found_and_that_of_others_is(
     assert in_bank("Status") == []
     [hit] = in_bank("rechnung")
     assert ("Hello@Host" in hit.text, hit.in_chat) == (True, False)
+
+
+def test_a_message_that_was_set_aside_has_no_text(shop: Device, in_shop: Searcher) -> None:
+    shop.send(TO_BANK, "hello")
+    chats = SearchedChats(ConversationReader(shop.archive, shop.chats.own))
+    kept = [each for each in shop.archive.open(BANK) if isinstance(each, Received)]
+    assert "hello" in {chats.texts_of(each).in_chat for each in kept}
+    assert {chats.texts_of(replace(each, set_aside="WrongShape")) for each in kept} == {SearchableTexts("")}
 
 
 def test_an_edited_text_is_found_instead_of_the_former(
