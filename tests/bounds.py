@@ -8,6 +8,7 @@ from tests.aws import function, resources, template
 
 from postroom.api import schemas
 from postroom.client.chat import pictures
+from postroom.client.chat.dm3_carrier import MAX_NAMES
 from postroom.core import ijson, loading_cache, settings, side_by_side
 from postroom.core.ens_names import MAX_NAME_BYTES
 from postroom.crypto import ethereum, keystore
@@ -427,6 +428,10 @@ def _chat_messages() -> Iterator[Bound]:
     yield Bound(
         "a text, a name that is shown, a request to join", _n(checks.MAX_TEXT, "characters"), "shown whole",
         "`TextInvalid`", "status-go: 4,096", f"{tests}/test_messages.py::test_a_text_has_at_most_4096_code_points",
+    )  # fmt: skip
+    yield Bound(
+        "what a message says of members' names", _n(MAX_NAMES, "names"), "anybody may say any", "left out",
+        "members of a group: 100", "client/chat/test_nlweb_carrier.py::test_so_many_domains_are_read_and_no_more",
     )  # fmt: skip
     yield Bound(
         "a profile picture", _n(checks.MAX_PROFILE_PICTURE_BYTES, "bytes"), "everybody may send one",

@@ -1,6 +1,7 @@
 """`postroom chat` of a domain's owner, and `chat trust`, over TLS on loopback, with the outbox of the mailbox API."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from postroom.protocols.nlweb.sign import Draft, sign, write
 from postroom.protocols.status import sending
 from postroom.protocols.status.author import AuthorKey
 from postroom.protocols.status.enums import ChatKind
+from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.pseudonym import short_key
 from postroom.protocols.status.verify import ChatRef
 
@@ -64,14 +66,14 @@ class ShopCommands:
         assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
-    def file(self, author: AuthorKey, text: str) -> None:
-        """A text for the shop comes from bank.example, whoever wrote it."""
+    def file(self, author: AuthorKey, text: str, names: Mapping[ChatKey, str] | None = None) -> None:
+        """A text for the shop comes from bank.example, whoever wrote it. `names`: what is said of others."""
         now_ms = self.chat.network.tick()
         key = OWNER.signing.ethereum_key
         assert key is not None
         chat = ChatRef(ChatKind.ONE_TO_ONE, AuthorKey.from_secret(key.secret).public)
         wrapper = wrapped(sending.text_message(chat, now_ms, now_ms, text), author)
-        body = write_body(CarriedWrapper(wrapper, None))
+        body = write_body(CarriedWrapper(wrapper, None, names or {}))
         draft = Draft(BANK, SHOP, SUBJECT, str(uuid4()), now_ms, body, selector="pk1")
         self.api.file(write(sign(draft, DOMAIN_KEY)).decode(), conversation=BANK, at=now_ms / 1000 - self.api.clock.now)
 
@@ -104,12 +106,13 @@ def test_the_owner_of_a_domain_answers_a_domain(shop: ShopCommands) -> None:
 
 
 def test_trust_takes_another_key_for_a_domain(shop: ShopCommands) -> None:
-    shop.file(FIRST, "first")
+    shop.file(FIRST, "first", {SECOND.public: "nlweb:cafe.example"})
     shop.file(SECOND, "second")
     shop("pull")
     people = shop.said("who", at=False)
     assert people[FIRST.public]["domains"] == {BANK: "pinned"}
-    assert people[SECOND.public]["domains"] == {BANK: "other"}
+    assert people[SECOND.public]["domains"] == {"cafe.example": "said", BANK: "other"}
+    assert "cafe.example: said" in shop("who", at=False).stdout
     [other] = [it for it in shop.said("list", at=False)["chats"] if it["id"] == SECOND.public]
     assert other["messages"][0]["marks"] == ["other-key"]
     assert "[other-key]" not in shop("show", BANK, at=False).stdout

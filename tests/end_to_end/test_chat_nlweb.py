@@ -23,8 +23,8 @@ from postroom.storage.directory.domains import Domain
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("demo")
 
-SHOP, BANK = "chatshop.example", "chatbank.example"
-SHOP_KEYS, BANK_KEYS = UserKeys.random(), UserKeys.random()
+SHOP, BANK, CAFE = "chatshop.example", "chatbank.example", "chatcafe.example"
+KEYS = {domain: UserKeys.random() for domain in (SHOP, BANK, CAFE)}
 
 
 @dataclass
@@ -74,7 +74,7 @@ def talk(demo_stack: DemoStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     describe_stack(demo_stack.stack).write(tmp_path / "local.json")
     served = demo_stack.receiver
-    for domain, keys in ((SHOP, SHOP_KEYS), (BANK, BANK_KEYS)):
+    for domain, keys in KEYS.items():
         key = PrivateKey.generate("ed25519")
         record = zone_line(NLWEB.key_name(domain, "pk1"), record_text(key.public))
         demo_stack.stack.tree.put(domain, f"nlweb IN A 127.0.0.1\n{record}\n")
@@ -107,3 +107,22 @@ def test_two_domains_see_the_same_whatever_each_does(talk: Talk) -> None:
         (f"nlweb:{SHOP}", {SHOP: "pinned"})
     ]
     assert all(OTHER_KEY not in marks for *_, marks in talk.shown(BANK, SHOP))
+
+
+def test_members_who_know_the_founder_alone_reach_each_other(talk: Talk) -> None:
+    keys = {domain: talk.said(domain, "who", "--own")["key"] for domain in KEYS}
+    for one, other in ((SHOP, BANK), (BANK, SHOP), (SHOP, CAFE), (CAFE, SHOP)):
+        talk.said(one, "trust", other, keys[other])
+    talk.said(SHOP, "group", "create", "Lunch", f"nlweb:{BANK}", f"nlweb:{CAFE}")
+
+    def shown(who: str) -> list[str]:
+        talk.said(who, "pull")
+        found = [it for it in talk.said(who, "list")["chats"] if it["name"] == "Lunch"]
+        return [it["text"] for it in talk.said(who, "show", "Lunch")["messages"]] if found else ["(no group)"]
+
+    until("the others are in the group", lambda: (shown(BANK) == shown(CAFE) == []) or None)
+    for who, text in ((BANK, "noon?"), (CAFE, "fine")):
+        sent = talk.said(who, "send", "Lunch", text)
+        others = sorted(f"nlweb:{each}" for each in KEYS if each != who)
+        assert (sorted(each["to"] for each in sent["deliveries"]), sent["unreached"]) == (others, [])
+    until("all show both texts", lambda: all(shown(who) == ["noon?", "fine"] for who in KEYS) or None)

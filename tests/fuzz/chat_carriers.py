@@ -11,7 +11,7 @@ from tests.protocols.status.known import BOB
 from postroom.client.archive.nlweb_messages import read_content
 from postroom.client.chat.entries import ChatEntry, read_nlweb_message
 from postroom.client.chat.entry_json import parse_read_entry, write_read_entry
-from postroom.client.chat.nlweb_carrier import SUBJECT, write_body
+from postroom.client.chat.nlweb_carrier import SUBJECT, read_body, write_body
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.stored import Received
 
@@ -26,6 +26,7 @@ def _sent(body: object) -> bytes:
 BODIES: Final = (
     *({"Status": b64encode(each).decode()} for each in (*WRAPPERS[:3], *WRAPPERS[9:11], b"")),
     {"Status": b64encode(WRAPPERS[0]).decode(), "Type": "CHAT_MESSAGE_IDENTITY"},
+    {"Status": b64encode(WRAPPERS[0]).decode(), "Names": {BOB.public: "nlweb:bank.example", "0x04": "bob.eth"}},
     {"Status": "AAA"},
     {"Status": "AAAA", "Text": "hi"},
     None,
@@ -50,7 +51,11 @@ def nlweb_chats(data: bytes) -> None:
         assert found.error.reason in OF_WRAPPERS
         assert found.payload is None
     if found.carried is not None:
-        assert write_body(found.carried) == read_content(entry).body
+        body = read_content(entry).body
+        assert isinstance(body, dict)
+        # What is malformed in the names is left out.
+        assert {**body, "Names": None} == {**write_body(found.carried), "Names": None}
+        assert read_body(write_body(found.carried)) == found.carried
 
 
 ENTRIES: Final[tuple[Entry, ...]] = (nlweb_chats,)

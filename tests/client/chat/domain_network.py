@@ -1,6 +1,7 @@
 """People who chat as NLWeb domains: their post offices sign and send what is in their outboxes."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -19,11 +20,12 @@ from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.nlweb.sign import Draft, sign, write
 from postroom.protocols.status.author import AuthorKey
+from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.messages import StatusMessage
 
-SHOP, BANK, EVE = "shop.example", "bank.example", "eve.example"
+SHOP, BANK, EVE, CAFE, SPY = "shop.example", "bank.example", "eve.example", "cafe.example", "spy.example"
 _KEY: Final = PrivateKey.generate("ed25519")
-_KEYS: Final = {name: UserKeys.random() for name in (SHOP, BANK, EVE)}
+_KEYS: Final = {name: UserKeys.random() for name in (SHOP, BANK, EVE, CAFE, SPY)}
 
 
 @dataclass
@@ -100,18 +102,29 @@ class DomainPerson(Person):
         device.chats.send_through(lambda: Outbox(self.office, device.points))
         return device
 
-    def bring(self, to: str, message: StatusMessage, author: AuthorKey | None = None, *, signed: bool = True) -> None:
-        """Send a payload, whoever made it, in a message of the domain's. `author`: None: the domain itself."""
-        carried = CarriedWrapper(wrapped(message, author or self.author, signed=signed), None)
+    def bring(
+        self,
+        to: str,
+        message: StatusMessage,
+        author: AuthorKey | None = None,
+        *,
+        signed: bool = True,
+        names: Mapping[ChatKey, str] | None = None,
+    ) -> None:
+        """Send a payload, whoever made it, in a message of the domain's. `author`: None: the domain itself.
+
+        `names`: what is said of others.
+        """
+        carried = CarriedWrapper(wrapped(message, author or self.author, signed=signed), None, names or {})
         self.office.deliver(to, SUBJECT, write_body(carried))
 
 
 class DomainNetwork(ChatNetwork):
-    """shop.example, bank.example and eve.example, beside those with dm3 names."""
+    """shop.example, bank.example, eve.example, cafe.example and spy.example, beside those with dm3 names."""
 
     def __init__(self) -> None:
         super().__init__()
-        for name in (SHOP, BANK, EVE):
+        for name in (SHOP, BANK, EVE, CAFE, SPY):
             self.people[name] = DomainPerson(self, name, _KEYS[name], Service(self, name))
 
     def domain(self, name: str) -> DomainPerson:

@@ -67,7 +67,8 @@ def who(
 ) -> None:
     """List the people of all chats: their names, pseudonyms and keys.
 
-    Of an NLWeb domain, the key that counts is `trusted` or `pinned`; any `other` has written from there, too.
+    Of an NLWeb domain, the key that counts is `trusted` or `pinned`; any `other` has written from there, too. `said` is
+    a domain that others say is theirs, whose key you do not know: only messages of a group with them go there.
     """
     from postroom.client.chat.domain_keys import standing_of
     from postroom.protocols.status.view_json import people_as_json
@@ -80,11 +81,12 @@ def who(
         found = [(chat, view.messages(chat.ref)) for chat in view.chats()]
         others = [key for domain in domains.values() for key in domain.all_keys]
         people: Any = people_as_json(view, found, others, proven=chats.memory.name_proven)
-        said = {key: chats.memory.names_of(key) for key in people}
-    standing = {key: standing_of(domains, key) for key in people}
+        names = {key: chats.memory.names_of(key) for key in people}
+        said = {key: [each.domain for each in chats.memory.said_domains.get(key, ())] for key in people}
+    standing = {key: {**dict.fromkeys(said[key], "said"), **standing_of(domains, key)} for key in people}
     if as_json:
         print_json({
-            key: {**person, "names": list(said[key]), "domains": dict(standing[key])} for key, person in people.items()
+            key: {**person, "names": list(names[key]), "domains": dict(standing[key])} for key, person in people.items()
         })  # fmt: skip
         return
     rows = [

@@ -64,9 +64,10 @@ EMOJIS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CarriedWrapper:
-    """A wrapper that a dm3 message carries. `type`: of an untyped one.
+    """A wrapper that a message carries. `type`: of an untyped one.
 
-    `names`: what the sender says of others' names, normalised.
+    `names`: what the sender says of others' names: over dm3, normalised dm3 names; over NLWeb, domains as
+    `nlweb_carrier.address_of` names them.
     """
 
     wrapper: bytes

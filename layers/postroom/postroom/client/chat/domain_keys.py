@@ -134,13 +134,25 @@ def domains_of(keys: Mapping[str, DomainKey], key: ChatKey) -> list[str]:
 
     Whoever can pass a message of its author on can have the key pinned for another domain, but only later.
     """
-    found = [domain for domain, each in keys.items() if each.key == key]
-    return sorted(found, key=lambda domain: (not keys[domain].trusted, keys[domain].pinned_ms, domain))
+    return _in_order(keys, (domain for domain, each in keys.items() if each.key == key))
+
+
+def first_domains(keys: Mapping[str, DomainKey]) -> dict[ChatKey, str]:
+    """The first of the domains that have a key (`domains_of`), by the key."""
+    found: dict[ChatKey, str] = {}
+    for domain in _in_order(keys, keys):
+        if (key := keys[domain].key) is not None:
+            found.setdefault(key, domain)
+    return found
 
 
 def standing_of(keys: Mapping[str, DomainKey], key: ChatKey) -> dict[str, str]:
     """What a key is for each domain that it is known of (`DomainKey.standing_of`), by domain."""
     return {domain: each.standing_of(key) for domain, each in sorted(keys.items()) if key in each.all_keys}
+
+
+def _in_order(keys: Mapping[str, DomainKey], domains: Iterable[str]) -> list[str]:
+    return sorted(domains, key=lambda domain: (not keys[domain].trusted, keys[domain].pinned_ms, domain))
 
 
 def _may_be_passed_on(payload: VerifiedPayload) -> bool:

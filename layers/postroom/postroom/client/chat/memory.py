@@ -5,7 +5,7 @@ the postmark or the receipt. A dm3 message without a wrapper stands in the chat 
 that the archive has removed keeps its place, without its text, by the request to delete it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
@@ -16,6 +16,7 @@ from postroom.client.chat.entries import ChatEntry, ReadEntry, verify_carried
 from postroom.client.chat.nlweb_carrier import address_of
 from postroom.client.chat.profiles_sent import SentContactUpdate
 from postroom.client.chat.reading import ConversationReader
+from postroom.client.chat.said_domains import SaidDomains, said_domains
 from postroom.client.chat.unsent import Unsent, UnsentMessage, read_unsent
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.core.errors import TheirError
@@ -72,8 +73,8 @@ class ChatMemory:
     `identities`, `contact_updates`: those that the owner sent. `profile`: the newest identity that the owner's devices
     sent to each other; None: none did. `unsent`: what is not delivered yet, by the key of its fact.
 
-    `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `is_domain`: the owner
-    has sent messages as one.
+    `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `said_domains`: what
+    domains say of others' domains. `is_domain`: the owner has sent messages as one.
     """
 
     log: ChatLog
@@ -90,6 +91,7 @@ class ChatMemory:
     profile: Fact | None = None
     unsent: dict[bytes, list[Unsent]] = field(default_factory=dict)
     domains: dict[str, DomainKey] = field(default_factory=dict)
+    said_domains: SaidDomains = field(default_factory=dict)
     is_domain: bool = False
     discarded: list[DiscardedMessage] = field(default_factory=list)
 
@@ -125,6 +127,12 @@ class ChatMemory:
     def addresses_of(self, key: ChatKey) -> list[str]:
         """The domains that have a key, as `address_of` names them."""
         return [address_of(domain) for domain in domains_of(self.domains, key)]
+
+    def addresses_said(self, key: ChatKey, may_say: Callable[[ChatKey], bool]) -> list[str]:
+        """The domains, as `address_of` names them, that those who may have said of a key, the first said first: who
+        is in the group that is written to."""
+        said = self.said_domains.get(key, ())
+        return list(dict.fromkeys(address_of(each.domain) for each in said if may_say(each.sayer)))
 
 
 def read_memory(reader: ConversationReader) -> ChatMemory:
@@ -202,7 +210,9 @@ def _add_from_domains(memory: ChatMemory, owner: str, entries: Iterable[ReadEntr
             _add_from_domain(memory, owner, entry, entry.payload)
         else:
             of_others.append(entry)
-    memory.domains |= keys_of_domains(memory.log, [entry for entry in of_others if entry.domain != owner])
+    came = [entry for entry in of_others if entry.domain != owner]
+    memory.domains |= keys_of_domains(memory.log, came)
+    memory.said_domains = said_domains(memory.domains, came, frozenset({own, owner}))
     for entry in of_others:
         if entry.payload is None:
             continue
@@ -249,7 +259,7 @@ def _add_carried(
     if entry.carrier == fact.author or not hashes.get(partner):
         hashes[partner] = entry.message_hash
     _note_sent(memory, fact, carried, partner, is_delivered=True)
-    for key, name in carried.names.items():
+    for key, name in carried.names.items() if not entry.domain else ():
         memory.said.setdefault(key, set()).add(name)
     return fact
 
@@ -293,7 +303,7 @@ def _note_sent(memory: ChatMemory, fact: Fact, carried: CarriedWrapper, receiver
     if fact.author != memory.log.own:
         return
     if carried.names:
-        memory.names_used[fact.key] = carried.names
+        memory.names_used[fact.key] = {**memory.names_used.get(fact.key, {}), **carried.names}
     if isinstance(message, ChatMessageIdentity):
         memory.identities.append(SentProfile(fact.at_ms, profile_digest(message), frozenset({receiver})))
     elif isinstance(message, ContactUpdate):

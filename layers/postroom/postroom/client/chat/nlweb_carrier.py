@@ -1,20 +1,22 @@
 """The encoding of a wrapper in an NLWeb message, and the form of domains among dm3 names.
 
 The message's Subject is Payload@Status, its Body `{"Status": base64}`. For the older wrapper, which does not say its
-payload's type, it is `{"Status": base64, "Type": name}`. NLWeb proves the domain that sent it, and no chat key.
+payload's type, it is `{"Status": base64, "Type": name}`. `"Names": {key: "nlweb:shop.example"}` is what the sender
+knows of the domains of a group's members. NLWeb proves the domain that sent all of it, and no chat key.
 """
 
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
 
-from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.dm3_carrier import MAX_NAMES, CarriedWrapper
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.encodings import decode_base64
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.nlweb.names import read_receiver
 from postroom.protocols.status.enums import PayloadType
+from postroom.protocols.status.keys import ChatKey, read_chat_key
 from postroom.protocols.status.reasons import PAYLOAD_TYPE_UNKNOWN, WRAPPER_INVALID
 
 SUBJECT: Final = "Payload@Status"
@@ -25,33 +27,55 @@ OF_BODIES: Final = {str(reason): reason for reason in (WRAPPER_INVALID, PAYLOAD_
 
 _WRAPPER: Final = "Status"
 _TYPE: Final = "Type"
+_NAMES: Final = "Names"
+_MEMBERS: Final = (_WRAPPER, _TYPE, _NAMES)
 _PREFIX: Final = "nlweb:"
 """No dm3 name begins with it: ENSIP-15 has no colon."""
 
 
 def write_body(carried: CarriedWrapper) -> dict[str, JsonValue]:
-    """The Body of a message that carries a wrapper; names of others are not in it."""
+    """The Body of a message that carries a wrapper."""
     body: dict[str, JsonValue] = {_WRAPPER: b64encode(carried.wrapper).decode()}
-    return body if carried.type is None else {**body, _TYPE: PayloadType(carried.type).name}
+    if carried.type is not None:
+        body[_TYPE] = PayloadType(carried.type).name
+    if carried.names:
+        body[_NAMES] = {str(key): name for key, name in carried.names.items()}
+    return body
 
 
 def read_body(body: JsonValue) -> CarriedWrapper:
     """The wrapper in the Body of a message. Raises TheirError(WRAPPER_INVALID or PAYLOAD_TYPE_UNKNOWN)."""
     if not isinstance(body, Mapping) or not isinstance(text := body.get(_WRAPPER), str):
         raise TheirError(WRAPPER_INVALID, f"the Body has no string {_WRAPPER}")
-    if others := body.keys() - {_WRAPPER, _TYPE}:
-        raise TheirError(WRAPPER_INVALID, f"the Body has other members than {_WRAPPER} and {_TYPE}: {len(others)}")
+    if others := body.keys() - set(_MEMBERS):
+        raise TheirError(WRAPPER_INVALID, f"the Body has other members than {', '.join(_MEMBERS)}: {len(others)}")
     try:
         wrapper = decode_base64(text)
     except ValueError:
         raise TheirError(WRAPPER_INVALID, f"{_WRAPPER} in the Body is not base64") from None
+    names = _read_names(body.get(_NAMES))
     if _TYPE not in body:
-        return CarriedWrapper(wrapper, None)
+        return CarriedWrapper(wrapper, None, names)
     name = body[_TYPE]
     type_ = PayloadType.__members__.get(name) if isinstance(name, str) else None
     if not type_:
         raise TheirError(PAYLOAD_TYPE_UNKNOWN, f"{_TYPE} in the Body is no type of payloads")
-    return CarriedWrapper(wrapper, type_)
+    return CarriedWrapper(wrapper, type_, names)
+
+
+def _read_names(value: JsonValue) -> dict[ChatKey, str]:
+    """The domains of members, as `address_of` names them. What is no such thing is left out, and dm3 names are."""
+    names: dict[ChatKey, str] = {}
+    for text, name in list(value.items())[:MAX_NAMES] if isinstance(value, Mapping) else ():
+        key = read_chat_key(text)
+        if key is not None and isinstance(name, str):
+            try:
+                domain = domain_at(name)
+            except TheirError:
+                continue
+            if domain is not None:
+                names[key] = address_of(domain)
+    return names
 
 
 def address_of(domain: str) -> str:

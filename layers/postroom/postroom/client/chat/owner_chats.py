@@ -229,7 +229,8 @@ class OwnerChats:
         wrapper, type_ = self._wrapped(message)
         # Not the time of day: a clock of the chat that is ahead of it must not look as if it came too early.
         at_ms = at_ms or clock_of(written)
-        carried = CarriedWrapper(wrapper, None if _is_typed(type_) else type_)
+        said = {key: name for key, name in target.names.items() if domain_at(name) is not None}
+        carried = CarriedWrapper(wrapper, None if _is_typed(type_) else type_, said)
         # If nobody can be reached, the archive has to know it all the same.
         receivers = target.receivers or (self._own_address(),)
         to_domains = _for_domains(receivers, carried, at_ms or self._now_ms())

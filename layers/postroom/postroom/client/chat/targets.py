@@ -22,7 +22,8 @@ from postroom.protocols.status.verify import ChatRef
 class ChatTarget:
     """A chat, and whom a message in it goes to: dm3 names, and domains as `address_of` names them.
 
-    `names`: of members, which others may need for an answer.
+    `names`: of members, which others may need for an answer. Domains that others have said are not among them: only who
+    knows a domain's key speaks of it.
     """
 
     ref: ChatRef
@@ -102,14 +103,18 @@ class TargetFinder:
     def _group(self, chat: ShownChat) -> ChatTarget:
         """A group, whether one is in it or was: its messages may still be read."""
         names: dict[ChatKey, str] = {}
+        said: dict[ChatKey, str] = {}
         for member in chat.members:
             if (name := self._name_of(member)) is not None:
                 names[member] = name
+            elif addresses := self.memory.addresses_said(member, chat.members.__contains__):
+                said[member] = addresses[0]
         others = [member for member in chat.members if member != self.memory.log.own]
+        reached = {**names, **said}
         return ChatTarget(
             chat.ref,
-            tuple(names[member] for member in others if member in names),
-            tuple(member for member in others if member not in names),
+            tuple(dict.fromkeys(reached[member] for member in others if member in reached)),
+            tuple(member for member in others if member not in reached),
             names,
         )
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from postroom.client.chat.memory import ChatMemory
@@ -99,6 +100,12 @@ def _unreached(
                 for member in chat.members
                 if member != own
                 and group.had_member(member, fact.clock)
-                and written.keys().isdisjoint((names.get(member), *memory.addresses_of(member)))
+                and written.keys().isdisjoint(
+                    (
+                        names.get(member),
+                        *memory.addresses_of(member),
+                        *memory.addresses_said(member, partial(group.had_member, clock=fact.clock)),
+                    )
+                )
             )
     return {id_: members for id_, members in found.items() if members}

@@ -11,6 +11,7 @@ from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import address_of
 from postroom.core.typed_members import Members
 from postroom.crypto.encodings import decode_base64
+from postroom.protocols.status.keys import ChatKey
 
 _PENDING: Final = "nlweb"
 _REFUSED: Final = "nlweb-refused"
@@ -39,7 +40,8 @@ class UnsentToDomain:
 
     @property
     def origin(self) -> str:
-        """What all states of one message have in common, and the token with which it is sent: once."""
+        """What all states of one message have in common, and the token with which it is sent: once. The names are not
+        in it: which are known may change, and a wrapper goes to a domain once."""
         return sha256(self.domain.encode() + b"\0" + self.carried.wrapper).hexdigest()
 
     @property
@@ -63,6 +65,7 @@ class UnsentToDomain:
             "domain": self.domain,
             "wrapper": b64encode(self.carried.wrapper).decode(),
             "type": self.carried.type,
+            "names": {str(key): name for key, name in self.carried.names.items()},
             "at": self.timestamp_ms,
             "refused": self.refused,
         }
@@ -72,5 +75,8 @@ class UnsentToDomain:
 def read_unsent_to_domain(members: Members) -> UnsentToDomain:
     """The message in the members of its JSON text. Raises ValueError."""
     type_ = None if members.any("type") is None else members.whole("type")
-    carried = CarriedWrapper(decode_base64(members.text("wrapper")), type_)
+    # Earlier releases did not say names over NLWeb.
+    names = members.mapping("names") if "names" in members else {}
+    said = {ChatKey(key): str(name) for key, name in names.items()}
+    carried = CarriedWrapper(decode_base64(members.text("wrapper")), type_, said)
     return UnsentToDomain(members.text("domain"), carried, members.whole("at"), members.text("refused"))
