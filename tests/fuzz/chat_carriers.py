@@ -9,6 +9,7 @@ from tests.fuzz.status_payloads import OF_WRAPPERS, WRAPPERS
 from tests.protocols.status.known import BOB
 
 from postroom.client.archive.nlweb_messages import read_content
+from postroom.client.chat.channels import find_channel_in_body, write_channel_body
 from postroom.client.chat.entries import ChatEntry, read_nlweb_message
 from postroom.client.chat.entry_json import parse_read_entry, write_read_entry
 from postroom.client.chat.nlweb_carrier import SUBJECT, read_body, write_body
@@ -19,14 +20,18 @@ DOMAIN: Final = "shop.example"
 AT: Final = 1_795_253_400_000
 
 
+CHANNEL: Final = {"channel": "tea", "clock": 1, "joined": True, "to": ["bob.eth", "nlweb:shop.example"], "relay": True}
+
+
 def _sent(body: object) -> bytes:
-    return orjson.dumps({"Header": {"From": "bank.example", "To": DOMAIN, "Subject": SUBJECT}, "Body": body})
+    return orjson.dumps({"Header": {"From": DOMAIN, "To": DOMAIN, "Subject": SUBJECT}, "Body": body})
 
 
 BODIES: Final = (
     *({"Status": b64encode(each).decode()} for each in (*WRAPPERS[:3], *WRAPPERS[9:11], b"")),
     {"Status": b64encode(WRAPPERS[0]).decode(), "Type": "CHAT_MESSAGE_IDENTITY"},
     {"Status": b64encode(WRAPPERS[0]).decode(), "Names": {BOB.public: "nlweb:bank.example", "0x04": "bob.eth"}},
+    {"Status": b64encode(WRAPPERS[0]).decode(), "Channel": CHANNEL},
     {"Status": "AAA"},
     {"Status": "AAAA", "Text": "hi"},
     None,
@@ -53,8 +58,10 @@ def nlweb_chats(data: bytes) -> None:
     if found.carried is not None:
         body = read_content(entry).body
         assert isinstance(body, dict)
-        # What is malformed in the names is left out.
-        assert {**body, "Names": None} == {**write_body(found.carried), "Names": None}
+        # What is malformed in the names and in the record of a channel is left out.
+        others = {"Names": None, "Channel": None}
+        assert {**body, **others} == {**write_body(found.carried), **others}
+        assert find_channel_in_body(write_channel_body(found.carried, found.channel)) == found.channel == again.channel
         assert read_body(write_body(found.carried)) == found.carried
 
 

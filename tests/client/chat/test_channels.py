@@ -1,4 +1,4 @@
-"""Records of channels in dm3 messages to oneself."""
+"""Records of channels in messages to oneself, over dm3 and NLWeb."""
 
 import json
 from base64 import b64encode
@@ -7,8 +7,17 @@ from dataclasses import replace
 import pytest
 from tests.client.chat.network import ALICE, BOB, CAROL, ChatNetwork
 
-from postroom.client.chat.channels import MAX_RECEIVERS, ChannelRecord, find_channel, write_channel
+from postroom.client.chat.channels import (
+    MAX_RECEIVERS,
+    ChannelRecord,
+    find_channel,
+    find_channel_in_body,
+    write_channel,
+    write_channel_body,
+)
+from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.dm3 import Dm3Draft
+from postroom.core.ijson import JsonValue
 from postroom.protocols.dm3.message import Attachment, Dm3Message
 
 RECORD = ChannelRecord("tea", 7, True, (BOB, CAROL), True)
@@ -25,6 +34,9 @@ def carrying(network: ChatNetwork, *uris: str) -> Dm3Message:
 def test_a_record_is_found_as_it_was_written(network: ChatNetwork, record: ChannelRecord) -> None:
     assert find_channel(carrying(network, "data:text/plain,x", write_channel(record))) == record
     assert find_channel(carrying(network)) is None
+    body = write_channel_body(CarriedWrapper(b"\x01", None), record)
+    assert (body["Status"], find_channel_in_body(body)) == ("AQ==", record)
+    assert write_channel_body(CarriedWrapper(b"\x01", None), None) == {"Status": "AQ=="}
 
 
 @pytest.mark.parametrize(
@@ -35,11 +47,17 @@ def test_a_record_is_found_as_it_was_written(network: ChatNetwork, record: Chann
     ],
     ids=str,
 )  # fmt: skip
-def test_what_is_no_record_is_not_found(network: ChatNetwork, changed: dict[str, object]) -> None:
+def test_what_is_no_record_is_not_found(network: ChatNetwork, changed: dict[str, JsonValue]) -> None:
+    assert find_channel_in_body({"Channel": {**WRITTEN, **changed}}) is None
     data = json.dumps({**WRITTEN, **changed}).encode()
     assert find_channel(carrying(network, HEAD + b64encode(data).decode())) is None
     good = json.dumps(WRITTEN).encode()
     assert find_channel(carrying(network, HEAD + b64encode(good).decode())) is not None
+
+
+@pytest.mark.parametrize("body", [None, [], {}, {"Channel": None}, {"Channel": []}, {"Channel": "tea"}])
+def test_another_body_has_no_record(body: JsonValue) -> None:
+    assert find_channel_in_body(body) is None
 
 
 def test_the_record_that_was_said_last_is_larger() -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from tests.client.chat.domain_network import BANK, EVE, SHOP, DomainNetwork, Outbox
+from tests.client.chat.domain_network import BANK, CAFE, EVE, SHOP, DomainNetwork, Outbox
 from tests.client.chat.network import ALICE, BOB, Device, Person, Waiting, wrapped
 
 from postroom.api.states import State
 from postroom.client.archive import MemoryHome, verify
-from postroom.client.archive.nlweb_messages import is_sent, read_content
+from postroom.client.archive.nlweb_messages import is_sent, keep_sent_nlweb, read_content
 from postroom.client.chat import ChatError, Chats, NoOutboxError, NoSuchChatError, SentTo
+from postroom.client.chat.channels import ChannelRecord, write_channel_body
 from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.domain_keys import OTHER_KEY, DomainKey
 from postroom.client.chat.index import ChatIndex
@@ -31,7 +32,7 @@ from postroom.protocols.status.enums import ChatKind, ReactionKind
 from postroom.protocols.status.group_actions import create_group
 from postroom.protocols.status.group_updates import group_update
 from postroom.protocols.status.keys import ChatKey
-from postroom.protocols.status.messages import StatusMessage
+from postroom.protocols.status.messages import StatusMessage, SyncInstallationPublicChat
 from postroom.protocols.status.verify import ChatRef
 
 TO_SHOP, TO_BANK = address_of(SHOP), address_of(BANK)
@@ -343,9 +344,82 @@ def test_a_message_of_a_group_pins_nothing(network: DomainNetwork, shop: Device,
     assert bank.chats.find("Lunch").unreached == (shop.chats.own,)
 
 
-def test_a_channel_needs_a_dm3_name(bank: Device) -> None:
-    with pytest.raises(ChatError, match="has no dm3 profile, and channels need one"):
-        bank.chats.join("tea", [TO_SHOP])
+def test_a_domain_joins_a_channel_and_leaves_it_on_all_devices(network: DomainNetwork, bank: Device) -> None:
+    other = network[BANK].device(MemoryHome())
+    bank.chats.join("tea", [TO_SHOP], relays=True)
+    other.pull()
+    assert other.chats.find("#tea").receivers == bank.chats.find("#tea").receivers == (TO_SHOP,)
+    assert other.chats.memory.channels["tea"].relays
+    other.chats.part("tea")
+    bank.pull()
+    with pytest.raises(NoSuchChatError, match="you are not in #tea"):
+        bank.chats.find("#tea")
+
+
+def test_domains_talk_in_a_channel_that_one_of_them_relays(network: DomainNetwork, shop: Device, bank: Device) -> None:
+    cafe = network.device(CAFE)
+    for name in (SHOP, CAFE):
+        network.introduce(name, BANK)
+    shop.chats.join("tea", [TO_BANK])
+    bank.chats.join("tea", [TO_SHOP, address_of(CAFE)], relays=True)
+    cafe.chats.join("tea", [TO_BANK])
+    shop.send("#tea", "from the shop")
+    sent = [[(it.to, it.outcome) for it in bank.pull()[1]] for _ in range(2)]
+    assert sent == [[(address_of(CAFE), SendOutcome.TAKEN)], []]
+    cafe.pull()
+    assert [(it.text, it.marks) for it in cafe.shown("#tea")] == [("from the shop", ())]
+
+
+def test_a_relay_sends_nothing_back_to_the_authors_domain(network: DomainNetwork, shop: Device, bank: Device) -> None:
+    network.introduce(SHOP, BANK)
+    bank.chats.join("tea", [TO_SHOP, address_of(CAFE)], relays=True)
+    at_ms = network.tick()
+    public = sending.text_message(ChatRef(ChatKind.PUBLIC_GROUP, "tea"), at_ms, at_ms, "passed on")
+    network.domain(EVE).bring(BANK, public, network[SHOP].author)
+    assert [it.to for it in bank.pull()[1]] == [address_of(CAFE)]
+
+
+def test_a_channel_that_waits_for_the_post_office_is_joined(network: DomainNetwork, bank: Device) -> None:
+    network.domain(BANK).office.error = UnavailableError("down")
+    bank.chats.join("tea", [TO_SHOP])
+    assert network.device(BANK).chats.find("#tea").receivers == (TO_SHOP,)
+    network.domain(BANK).office.error = None
+    network.device(BANK).pull()
+    assert bank.unsent() == []
+    other = network[BANK].device(MemoryHome())
+    other.pull()
+    assert other.chats.find("#tea").receivers == (TO_SHOP,)
+
+
+def test_nobody_else_joins_a_channel_for_the_owner(network: DomainNetwork, shop: Device, bank: Device) -> None:
+    network.introduce(SHOP, BANK)
+    record = ChannelRecord("tea", network.tick(), True, (address_of(EVE),), True)
+    joins = SyncInstallationPublicChat(record.clock, record.channel)
+    text = sending.text_message(to(network[SHOP].key), record.clock, record.clock, "tea?")
+    for domain, message, author, said in (
+        (SHOP, joins, network[BANK].author, record),  # from another domain
+        (SHOP, joins, network[SHOP].author, record),
+        (BANK, joins, STRANGER, record),  # by another key
+        (BANK, text, network[BANK].author, record),  # beside another message
+        (BANK, joins, network[BANK].author, replace(record, channel="coffee")),
+        (BANK, joins, network[BANK].author, replace(record, clock=record.clock + 1)),
+    ):
+        carried = CarriedWrapper(wrapped(message, author), None)
+        network.domain(domain).office.deliver(BANK, SUBJECT, write_channel_body(carried, said))
+    bank.pull()
+    bank.chats.refresh()
+    assert bank.chats.memory.channels == {}
+    # As a message to another domain, which the archive has as one that was sent.
+    carried = CarriedWrapper(wrapped(joins, network[BANK].author), None)
+    keep_sent_nlweb(
+        bank.archive, SHOP, SUBJECT, write_channel_body(carried, record), at_ms=record.clock, token="1", correlation="2"
+    )
+    bank.chats.refresh()
+    assert bank.chats.memory.channels == {}
+    network.domain(BANK).office.deliver(BANK, SUBJECT, write_channel_body(carried, record))
+    bank.pull()
+    bank.chats.refresh()
+    assert bank.chats.memory.channels == {"tea": record}
 
 
 # --- the outbox ---------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Records of the channels that an owner has joined, and of whom messages in them go to.
 
-A record is an attachment of a dm3 message to oneself, beside Status's own message between devices: that one has neither
-receivers, nor does it say that a channel was left. The newest record of a channel counts.
+A record is in a message to oneself, beside Status's own message between devices: that one has neither receivers, nor
+does it say that a channel was left. In a dm3 message it is an attachment; in an NLWeb message, of an owner who is only
+a domain, it is the member `Channel` of the Body. The newest record of a channel counts.
 """
 
 from base64 import b64encode
@@ -10,13 +11,15 @@ from typing import Final
 
 import orjson
 
-from postroom.client.chat.nlweb_carrier import receiver_named
+from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.nlweb_carrier import CHANNEL, receiver_named, write_body
 from postroom.core.errors import TheirError
-from postroom.core.ijson import parse
+from postroom.core.ijson import JsonValue, parse
 from postroom.core.typed_members import Members
 from postroom.crypto.encodings import decode_base64
 from postroom.protocols.dm3.message import Dm3Message
 from postroom.protocols.status.chats import is_channel
+from postroom.protocols.status.messages import StatusMessage, SyncInstallationPublicChat
 
 MAX_RECEIVERS: Final = 1000
 _URI: Final = "data:application/vnd.postroom.chat-channel+json;base64,"
@@ -37,16 +40,28 @@ class ChannelRecord:
     relays: bool = False
 
 
-def write_channel(record: ChannelRecord) -> str:
-    """The attachment that holds a record: a `data:` URI."""
-    value = {
+def channel_json(record: ChannelRecord) -> dict[str, JsonValue]:
+    """A record as JSON."""
+    return {
         "channel": record.channel,
         "clock": record.clock,
         "joined": record.is_joined,
         "to": list(record.receivers),
         "relay": record.relays,
     }
-    return _URI + b64encode(orjson.dumps(value)).decode()
+
+
+def parse_channel(value: object) -> ChannelRecord | None:
+    """The record in a JSON value; None: it is none."""
+    try:
+        return _read(value)
+    except (TheirError, ValueError):
+        return None
+
+
+def write_channel(record: ChannelRecord) -> str:
+    """The attachment that holds a record: a `data:` URI."""
+    return _URI + b64encode(orjson.dumps(channel_json(record))).decode()
 
 
 def find_channel(message: Dm3Message) -> ChannelRecord | None:
@@ -57,13 +72,33 @@ def find_channel(message: Dm3Message) -> ChannelRecord | None:
 def read_channel(uri: str) -> ChannelRecord | None:
     """The record in an attachment; None: it is none."""
     try:
-        return _read(decode_base64(uri.removeprefix(_URI)))
+        data = decode_base64(uri.removeprefix(_URI))
+        return _read(parse(data, max_bytes=len(data)))
     except (TheirError, ValueError):
         return None
 
 
-def _read(data: bytes) -> ChannelRecord:
-    members = Members(parse(data, max_bytes=len(data)), "a channel's record")
+def write_channel_body(carried: CarriedWrapper, record: ChannelRecord | None) -> dict[str, JsonValue]:
+    """The Body of an NLWeb message that carries a wrapper, and a record if there is one."""
+    body = write_body(carried)
+    return body if record is None else {**body, CHANNEL: channel_json(record)}
+
+
+def find_channel_in_body(body: JsonValue) -> ChannelRecord | None:
+    """The record in the Body of an NLWeb message to oneself; None: it has none."""
+    return parse_channel(body.get(CHANNEL)) if isinstance(body, dict) else None
+
+
+def belongs_to(record: ChannelRecord, message: StatusMessage | None) -> bool:
+    """Whether a message between one's own devices is the one that a record stands beside."""
+    return isinstance(message, SyncInstallationPublicChat) and (message.id, message.clock) == (
+        record.channel,
+        record.clock,
+    )
+
+
+def _read(value: object) -> ChannelRecord:
+    members = Members(value, "a channel's record")
     receivers = members.any("to")
     channel = members.text("channel")
     if not isinstance(receivers, list) or len(receivers) > MAX_RECEIVERS or not is_channel(channel):

@@ -11,7 +11,8 @@ from postroom.api.schemas import Queued, SentMessage
 from postroom.api.states import State
 from postroom.client.archive import Archive
 from postroom.client.archive.nlweb_messages import keep_sent_nlweb
-from postroom.client.chat.nlweb_carrier import SUBJECT, write_body
+from postroom.client.chat.channels import write_channel_body
+from postroom.client.chat.nlweb_carrier import SUBJECT
 from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.unsent import remove_unsent, replace_unsent
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
@@ -39,7 +40,7 @@ class ChatOutbox(Protocol):
 
 def deliver_to_domain(archive: Archive, outbox: ChatOutbox, message: UnsentToDomain) -> SentTo:
     """Send a stored message. Raises as `Archive` does; MailboxError: the post office is not what it should be."""
-    body = write_body(message.carried)
+    body = write_channel_body(message.carried, message.channel)
     try:
         queued = outbox.send(message.domain, SUBJECT, body, token=message.origin)
         if queued.state in (State.REFUSED, State.GIVEN_UP):

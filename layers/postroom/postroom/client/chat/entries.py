@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from postroom.client.archive.nlweb_messages import NlwebContent, read_content
-from postroom.client.chat.channels import ChannelRecord, find_channel
+from postroom.client.chat.channels import ChannelRecord, find_channel, find_channel_in_body
 from postroom.client.chat.dm3_carrier import CarriedWrapper, carrier_key, differs, find_wrapper
 from postroom.client.chat.nlweb_carrier import SUBJECT, read_body
 from postroom.core.errors import TheirError
@@ -30,7 +30,7 @@ class ChatEntry:
     which the owner sent if there is a carrier, and which proves no key otherwise; empty: it is a dm3 message.
 
     `carried`: the wrapper; None: it has none. `payload`: what is in the wrapper; None: it was discarded for `error`.
-    `channel`: the record of a channel beside it.
+    `channel`: the record of a channel beside it; over NLWeb, only in a message of a domain to itself.
     """
 
     message_hash: str
@@ -132,6 +132,7 @@ def read_nlweb_message(entry: Received, own: ChatKey) -> ChatEntry | None:
         carried,
         payload,
         discarded or error,
+        find_channel_in_body(content.body) if content.sender == content.receiver else None,
         domain=entry.author,
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
-from postroom.client.chat.channels import ChannelRecord, find_channel
+from postroom.client.chat.channels import ChannelRecord, belongs_to, find_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper, find_wrapper, is_canonical
 from postroom.client.chat.domain_keys import DomainKey, check_author, domains_of, keys_of_domains, marked
 from postroom.client.chat.entries import ChatEntry, ReadEntry, verify_carried
@@ -117,6 +117,10 @@ class ChatMemory:
         there is none."""
         names = self.proven.get(key) or self.looked_up.get(key, set())
         return min(names, default="") or next(iter(self.addresses_of(key)), "")
+
+    def names_proven(self, key: ChatKey) -> list[str]:
+        """The names and domains of `names_of` that others have not only said."""
+        return [*sorted(self.proven.get(key, ())), *self.addresses_of(key)]
 
     def names_of(self, key: ChatKey) -> list[str]:
         """The names at which a key may be reached: those proven first, then those that were looked up, then those that
@@ -230,6 +234,7 @@ def _add_from_domain(memory: ChatMemory, owner: str, entry: ChatEntry, payload: 
         fact = _add_carried(memory, address_of(entry.domain), entry, entry.carried, payload)
         if entry.domain == owner and fact.author == memory.log.own:
             _note_profile(memory, fact)
+            _note_channel_of_domain(memory, fact, entry.channel)
 
 
 def _note_discarded(memory: ChatMemory, entry: ChatEntry, error: TheirError | None) -> None:
@@ -323,6 +328,12 @@ def _note_channel(memory: ChatMemory, record: ChannelRecord | None) -> None:
         memory.channels[record.channel] = record
 
 
+def _note_channel_of_domain(memory: ChatMemory, fact: Fact, record: ChannelRecord | None) -> None:
+    # Others may write for the domain, but only the owner can sign for the owner's devices.
+    if record is not None and belongs_to(record, fact.message):
+        _note_channel(memory, record)
+
+
 def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
     """The owner's message counts from when it was written, whether it was delivered or not."""
     carried = find_wrapper(unsent.message)
@@ -350,6 +361,7 @@ def _add_unsent_to_domain(memory: ChatMemory, owner: str, unsent: UnsentToDomain
     if unsent.domain == owner:
         memory.is_domain = True
         _note_profile(memory, fact)
+        _note_channel_of_domain(memory, fact, unsent.channel)
 
 
 def _plain_message(entry: ChatEntry, ids: Mapping[str, MessageId]) -> StatusMessage | None:

@@ -2,7 +2,8 @@
 
 The message's Subject is Payload@Status, its Body `{"Status": base64}`. For the older wrapper, which does not say its
 payload's type, it is `{"Status": base64, "Type": name}`. `"Names": {key: "nlweb:shop.example"}` is what the sender
-knows of the domains of a group's members. NLWeb proves the domain that sent all of it, and no chat key.
+knows of the domains of a group's members; `"Channel"` is what `channels` writes into a message to oneself. NLWeb proves
+the domain that sent all of it, and no chat key.
 """
 
 from base64 import b64encode
@@ -28,7 +29,9 @@ OF_BODIES: Final = {str(reason): reason for reason in (WRAPPER_INVALID, PAYLOAD_
 _WRAPPER: Final = "Status"
 _TYPE: Final = "Type"
 _NAMES: Final = "Names"
-_MEMBERS: Final = (_WRAPPER, _TYPE, _NAMES)
+CHANNEL: Final = "Channel"
+"""The member of the Body that `channels` reads and writes."""
+_MEMBERS: Final = (_WRAPPER, _TYPE, _NAMES, CHANNEL)
 _PREFIX: Final = "nlweb:"
 """No dm3 name begins with it: ENSIP-15 has no colon."""
 

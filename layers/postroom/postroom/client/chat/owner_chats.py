@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.client.archive import Archive
+from postroom.client.chat.channels import ChannelRecord, write_channel
 from postroom.client.chat.delivery import ChatDelivery
 from postroom.client.chat.dm3_carrier import CarriedWrapper, dm3_type, encodings, plain_text
 from postroom.client.chat.domain_delivery import ChatOutbox
@@ -188,7 +189,7 @@ class OwnerChats:
                 carried = self.memory.wrappers.get(fact.key)
                 if carried is None or fact.message is None or view.reason_against(fact) is not None:
                     continue
-                known = self.memory.hashes[fact.key].keys() | self.memory.proven.get(fact.author, set())
+                known = self.memory.hashes[fact.key].keys() | set(self.memory.names_proven(fact.author))
                 text = plain_text(fact.message)
                 type_ = carried.type or type_of_message(fact.message)
                 uris = encodings(carried.wrapper, type_, {}, typed=carried.type is None)
@@ -212,10 +213,10 @@ class OwnerChats:
         message: StatusMessage,
         about: Fact | None = None,
         *,
-        more: tuple[str, ...] = (),
+        channel: ChannelRecord | None = None,
         at_ms: int | None = None,
     ) -> SentChatMessage:
-        """Store a message, and send it. `at_ms`: its time; None: its clock."""
+        """Store a message, and send it. `channel`: the record beside it. `at_ms`: its time; None: its clock."""
         if not target.receivers and not target.unreached:
             raise ChatError(
                 "the message would go to nobody: `postroom chat join CHANNEL --to NAME` says to whom, and "
@@ -233,11 +234,12 @@ class OwnerChats:
         carried = CarriedWrapper(wrapper, None if _is_typed(type_) else type_, said)
         # If nobody can be reached, the archive has to know it all the same.
         receivers = target.receivers or (self._own_address(),)
-        to_domains = _for_domains(receivers, carried, at_ms or self._now_ms())
+        to_domains = _for_domains(receivers, carried, at_ms or self._now_ms(), channel)
         if to_domains:
             self._check_outbox(to_domains[0].domain)
         names = {key: name for key, name in target.names.items() if domain_at(name) is None}
         hashes = self.memory.hashes.get(about.key, {}) if about else {}
+        beside = () if channel is None else (write_channel(channel),)
         drafts = []
         for receiver in receivers:
             if domain_at(receiver) is not None:
@@ -249,7 +251,7 @@ class OwnerChats:
                     plain_text(message),
                     dm3_type(message, has_reference=reference is not None),
                     reference,
-                    encodings=(*encodings(wrapper, type_, names, typed=_is_typed(type_)), *more),
+                    encodings=(*encodings(wrapper, type_, names, typed=_is_typed(type_)), *beside),
                 )
             )
         self.refresh()
@@ -265,12 +267,10 @@ class OwnerChats:
         return SentChatMessage(message_id(self.own, wrapper), deliveries, target.unreached)
 
     def _send_to_own_devices(
-        self, message: StatusMessage, more: tuple[str, ...] = (), names: Mapping[ChatKey, str] | None = None
+        self, message: StatusMessage, channel: ChannelRecord | None = None, names: Mapping[ChatKey, str] | None = None
     ) -> SentChatMessage:
         own, address = ChatRef(ChatKind.ONE_TO_ONE, self.own), self._own_address()
-        if more and domain_at(address) is not None:
-            raise ChatError(f"{self.name} has no dm3 profile, and channels need one: they are kept in dm3 messages")
-        return self._send(ChatTarget(own, (address,), names=names or {}), message, more=more)
+        return self._send(ChatTarget(own, (address,), names=names or {}), message, channel=channel)
 
     def _own_address(self) -> str:
         """Where messages to oneself go: to the owner's dm3 name, or to the domain that the owner is."""
@@ -339,10 +339,12 @@ class OwnerChats:
         return names_of_contact(contact, self.memory.proven.get(key, ()))
 
 
-def _for_domains(receivers: Sequence[str], carried: CarriedWrapper, at_ms: int) -> list[UnsentToDomain]:
+def _for_domains(
+    receivers: Sequence[str], carried: CarriedWrapper, at_ms: int, channel: ChannelRecord | None = None
+) -> list[UnsentToDomain]:
     """A message for those receivers that are domains."""
     domains = [domain for receiver in receivers if (domain := domain_at(receiver)) is not None]
-    return [UnsentToDomain(domain, carried, at_ms) for domain in domains]
+    return [UnsentToDomain(domain, carried, at_ms, channel=channel) for domain in domains]
 
 
 def _is_typed(type_: PayloadType) -> bool:

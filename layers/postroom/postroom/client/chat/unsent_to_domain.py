@@ -7,6 +7,7 @@ from typing import Final
 
 import orjson
 
+from postroom.client.chat.channels import ChannelRecord, channel_json, parse_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import address_of
 from postroom.core.typed_members import Members
@@ -21,7 +22,7 @@ STATES: Final = (_PENDING, _REFUSED)
 
 @dataclass(frozen=True, slots=True)
 class UnsentToDomain:
-    """A wrapper for a domain. `timestamp_ms`: when it was written.
+    """A wrapper for a domain. `timestamp_ms`: when it was written. `channel`: the record beside it, to oneself.
 
     `refused`: why it will never be accepted; empty: it is sent again. `earlier`: the IDs of earlier states that are
     still stored.
@@ -32,6 +33,7 @@ class UnsentToDomain:
     timestamp_ms: int
     refused: str = ""
     earlier: tuple[str, ...] = ()
+    channel: ChannelRecord | None = None
 
     @property
     def to(self) -> str:
@@ -67,6 +69,7 @@ class UnsentToDomain:
             "type": self.carried.type,
             "names": {str(key): name for key, name in self.carried.names.items()},
             "at": self.timestamp_ms,
+            "channel": channel_json(self.channel) if self.channel else None,
             "refused": self.refused,
         }
         return orjson.dumps(value).decode()
@@ -75,8 +78,11 @@ class UnsentToDomain:
 def read_unsent_to_domain(members: Members) -> UnsentToDomain:
     """The message in the members of its JSON text. Raises ValueError."""
     type_ = None if members.any("type") is None else members.whole("type")
-    # Earlier releases did not say names over NLWeb.
+    # Earlier releases had neither names nor channels over NLWeb.
+    channel = parse_channel(members.any("channel")) if "channel" in members else None
     names = members.mapping("names") if "names" in members else {}
     said = {ChatKey(key): str(name) for key, name in names.items()}
     carried = CarriedWrapper(decode_base64(members.text("wrapper")), type_, said)
-    return UnsentToDomain(members.text("domain"), carried, members.whole("at"), members.text("refused"))
+    return UnsentToDomain(
+        members.text("domain"), carried, members.whole("at"), members.text("refused"), channel=channel
+    )
