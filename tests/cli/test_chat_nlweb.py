@@ -229,3 +229,11 @@ def test_own_prints_the_owners_key(shop: ShopCommands) -> None:
     said = shop.said("who", "--own", at=False)
     assert said["name"] == SHOP
     assert shop("who", "--own", at=False).stdout == f"{said['key']}\n"
+
+
+def test_the_owner_may_be_a_domain_in_a_labels(shop: ShopCommands) -> None:
+    done = shop.chat.postroom(
+        "chat", "who", "--own", "--key", "shop.json", "--home", "books.home", "--as", "XN--bcher-kva.example", "--json",
+        *shop.chat.options,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["name"] == "xn--bcher-kva.example"

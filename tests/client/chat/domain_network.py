@@ -24,8 +24,10 @@ from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.messages import StatusMessage
 
 SHOP, BANK, EVE, CAFE, SPY = "shop.example", "bank.example", "eve.example", "cafe.example", "spy.example"
+BOOKS = "xn--bcher-kva.example"
+"""A domain in A-labels, which is no dm3 name."""
 _KEY: Final = PrivateKey.generate("ed25519")
-_KEYS: Final = {name: UserKeys.random() for name in (SHOP, BANK, EVE, CAFE, SPY)}
+_KEYS: Final = {name: UserKeys.random() for name in (SHOP, BANK, EVE, CAFE, SPY, BOOKS)}
 
 
 @dataclass
@@ -120,11 +122,11 @@ class DomainPerson(Person):
 
 
 class DomainNetwork(ChatNetwork):
-    """shop.example, bank.example, eve.example, cafe.example and spy.example, beside those with dm3 names."""
+    """shop.example, bank.example, eve.example, cafe.example, spy.example and BOOKS, beside those with dm3 names."""
 
     def __init__(self) -> None:
         super().__init__()
-        for name in (SHOP, BANK, EVE, CAFE, SPY):
+        for name in (SHOP, BANK, EVE, CAFE, SPY, BOOKS):
             self.people[name] = DomainPerson(self, name, _KEYS[name], Service(self, name))
 
     def domain(self, name: str) -> DomainPerson:

@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from tests.client.chat.domain_network import BANK, CAFE, EVE, SHOP, DomainNetwork, Outbox
+from tests.client.chat.domain_network import BANK, BOOKS, CAFE, EVE, SHOP, DomainNetwork, Outbox
 from tests.client.chat.network import ALICE, BOB, Device, Person, Waiting, wrapped
 
 from postroom.api.states import State
@@ -129,6 +129,29 @@ def test_a_name_that_has_written_over_dm3_is_no_domain_even_without_a_profile(
     shop.chats.memory.proven[STRANGER.public] = {BANK}
     with pytest.raises(NoSuchChatError, match="has no profile"):
         shop.chats.find(BANK)
+
+
+def test_the_owner_of_a_domain_that_is_no_dm3_name_chats(network: DomainNetwork, shop: Device) -> None:
+    network.introduce(SHOP, BOOKS)
+    books = network.device(BOOKS)
+    books.chats.change_profile(display_name="Bücher")
+    assert (books.chats.name, books.chats.profile().ens_name) == (BOOKS, "")
+    first = shop.send("nlweb:bücher.example", "hello")
+    books.pull()
+    books.send(TO_SHOP, "good morning", reply_to=first.id)
+    shop.pull()
+    assert shop.texts(BOOKS) == books.texts(SHOP) == ["hello", "good morning"]
+    assert shop.chats.view().names()[books.chats.own].display_name == "Bücher"
+    shop.chats.create_group("Lunch", [address_of(BOOKS)])
+    books.pull()
+    assert books.send("Lunch", "noon?").deliveries == (SentTo(TO_SHOP, SendOutcome.TAKEN),)
+    # Another device, with a home of its own, learns it from messages to oneself.
+    books.chats.join("tea", [TO_SHOP])
+    books.chats.change_profile(display_name="Bücher!")
+    other = network[BOOKS].device(MemoryHome())
+    other.pull()
+    other.chats.refresh()
+    assert (other.chats.profile().display_name, [*other.chats.memory.channels]) == ("Bücher!", ["tea"])
 
 
 def test_a_domain_whose_key_is_not_known_cannot_be_written_to(shop: Device) -> None:

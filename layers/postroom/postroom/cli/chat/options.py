@@ -11,9 +11,10 @@ import typer
 
 from postroom.cli.archive.homes import FORMS
 from postroom.cli.dm3.archive import open_own_archive
-from postroom.cli.dm3.inputs import KeyFile, dm3_name, load_user_keys
+from postroom.cli.dm3.inputs import KeyFile, load_user_keys
 from postroom.cli.dm3.names import NameOptions
 from postroom.cli.exits import NotFoundFault, UnavailableFault, UsageFault
+from postroom.cli.inputs import mailbox_name
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.options import OptionGroup
 from postroom.cli.owner import OptionalAt, OwnersKeyOptions
@@ -36,7 +37,13 @@ class ChatOptions(OptionGroup):
     ]
     owner: Annotated[
         str | None,
-        typer.Option("--as", metavar="NAME", help="Your name.", show_default="the archive's", parser=dm3_name),
+        typer.Option(
+            "--as",
+            metavar="NAME",
+            help="Your name, or your domain in A-labels.",
+            show_default="the archive's",
+            parser=mailbox_name,
+        ),
     ] = None
     no_index: Annotated[
         bool, typer.Option("--no-index", help="Read the whole archive instead, without an index on this machine.")

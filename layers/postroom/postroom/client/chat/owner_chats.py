@@ -20,8 +20,7 @@ from postroom.client.chat.targets import ChatTarget, TargetFinder
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.core.errors import NotNowError, TheirError
-from postroom.protocols.dm3.names import normalize
-from postroom.protocols.dm3.reasons import PROFILE_UNKNOWN
+from postroom.protocols.dm3.reasons import NAME_INVALID, PROFILE_UNKNOWN
 from postroom.protocols.status.author import AuthorKey
 from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
 from postroom.protocols.status.clock import MOST_AHEAD_MS, next_clock
@@ -88,8 +87,8 @@ class OwnerChats:
 
     @property
     def name(self) -> str:
-        """The owner's name, normalised."""
-        return normalize(self._sender.name)
+        """The owner's name, normalised, or the owner's domain, which may be no dm3 name."""
+        return self._archive.owner
 
     @property
     def memory(self) -> ChatMemory:
@@ -281,7 +280,7 @@ class OwnerChats:
             if not is_domain and self.name not in self.memory.proven.get(self.own, ()):
                 raise
         except TheirError as error:
-            is_domain = error.reason == PROFILE_UNKNOWN
+            is_domain = error.reason in (PROFILE_UNKNOWN, NAME_INVALID)
         else:
             is_domain = False
         return address_of(self.name) if is_domain else self.name

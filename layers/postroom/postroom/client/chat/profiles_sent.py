@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
+from postroom.core.errors import TheirError
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.status.checks import picture_of
 from postroom.protocols.status.clock import is_ahead
@@ -46,7 +47,7 @@ def profile_now(
         display_name = known.display_name if known else ""
     if picture is None:
         picture = _picture(known.profile_image) if known else b""
-    return own_identity(clock, name if "." in name else "", display_name, picture or None)
+    return own_identity(clock, name if "." in name and _is_dm3_name(name) else "", display_name, picture or None)
 
 
 def contact_update_of(profile: ChatMessageIdentity, clock: int) -> ContactUpdate:
@@ -96,6 +97,15 @@ def authors_of_updates(log: ChatLog) -> set[ChatKey]:
         for fact in log.names()
         if isinstance(fact.message, ContactUpdate) and fact.author != log.own and not is_ahead(fact.clock, fact.at_ms)
     }
+
+
+def _is_dm3_name(name: str) -> bool:
+    """Whether it is one: the owner's domain may be none, such as xn--bcher-kva.example."""
+    try:
+        normalize(name)
+    except TheirError:
+        return False
+    return True
 
 
 def _picture(image: ProfileImage | None) -> bytes:
