@@ -3,6 +3,7 @@
 import sqlite3
 import stat
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -215,21 +216,21 @@ def _not_sqlite(path: Path) -> None:
 
 
 def _other_version(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("PRAGMA user_version = 99")
         database.execute("DROP TABLE entries")
 
 
 def _entries_of(text: str) -> Callable[[Path], None]:
     def change(path: Path) -> None:
-        with sqlite3.connect(path) as database:
+        with closing(sqlite3.connect(path)) as database, database:
             database.execute("UPDATE entries SET entry = ?", (text,))
 
     return change
 
 
 def _no_conversations(path: Path) -> None:
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("DELETE FROM conversations")
 
 
@@ -273,7 +274,7 @@ def test_one_process_writes_at_a_time(
 ) -> None:
     read(bob, index)
     monkeypatch.setattr(index_file_module, "_WAIT_SECONDS", 0)
-    with sqlite3.connect(index.path) as other:
+    with closing(sqlite3.connect(index.path)) as other, other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(sqlite3.OperationalError, match="locked"):
             index.put({ALICE: ("etag", [])})
@@ -295,7 +296,7 @@ def test_a_text_that_is_no_utf_8_is_damage(alice: Device, bob: Device, index: Ch
     alice.send(BOB, "hello")
     bob.pull()
     whole = read(bob, index)
-    with sqlite3.connect(index.path) as database:
+    with closing(sqlite3.connect(index.path)) as database, database:
         database.execute("UPDATE conversations SET partner = CAST(x'ff' AS TEXT)")
     assert read(bob, index) == whole
 
