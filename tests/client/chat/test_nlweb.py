@@ -19,11 +19,13 @@ from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.domain_keys import OTHER_KEY, DomainKey
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.nlweb_carrier import SUBJECT, address_of, read_body, write_body
+from postroom.client.chat.targets import TargetFinder
 from postroom.client.chat.undelivered import find_undelivered
 from postroom.client.mailbox import RefusedError, UnavailableError, UnexpectedAnswerError, UntrustedHostError
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.rsa_ed25519 import PrivateKey
+from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.stored import Received
 from postroom.protocols.nlweb.sign import Draft, sign, write
 from postroom.protocols.status import sending
@@ -443,6 +445,87 @@ def test_nobody_else_joins_a_channel_for_the_owner(network: DomainNetwork, shop:
     bank.pull()
     bank.chats.refresh()
     assert bank.chats.memory.channels == {"tea": record}
+
+
+# --- dm3 names ----------------------------------------------------------------------------------------------------
+def test_who_is_only_a_domain_is_refused_before_anything_is_stored_for_a_dm3_name(
+    network: DomainNetwork, shop: Device, bank: Device
+) -> None:
+    network.introduce(SHOP, BANK)
+    before = network[SHOP].home.containers()
+    for action in (
+        lambda: shop.send(ALICE, "hello"),
+        lambda: shop.chats.join("tea", [TO_BANK, ALICE]),
+        lambda: shop.chats.add_contact(ALICE),
+        lambda: shop.chats.create_group("Lunch", [ALICE, BOB]),
+        lambda: network.device(CAFE).send(ALICE, "the first message of all"),
+    ):
+        with pytest.raises(ChatError, match=r"\.example has no dm3 profile, so nobody at a dm3 name .*: alice\.eth"):
+            action()
+    assert network[SHOP].home.containers() == before
+    assert network[CAFE].home.containers() == {}
+
+
+def test_in_a_group_of_a_domain_members_at_dm3_names_are_not_reached(
+    network: DomainNetwork, shop: Device, bank: Device
+) -> None:
+    network.introduce(SHOP, BANK)
+    alice, bob = network[ALICE].key, network[BOB].key
+    created = shop.chats.create_group("Lunch", [TO_BANK, ALICE])
+    assert ([it.to for it in created.deliveries], created.unreached) == ([TO_BANK], (alice,))
+    assert shop.chats.add_members("Lunch", [BOB]).unreached == (alice, bob)
+    sent = shop.send("Lunch", "noon?")
+    assert ([it.to for it in sent.deliveries], {*sent.unreached}) == ([TO_BANK], {alice, bob})
+    assert shop.unsent() == []
+    view = shop.chats.view()
+    [chat] = view.groups()
+    [state] = find_undelivered(shop.chats.memory, chat, view.messages(chat.ref)).values()
+    assert {*state.unreached} == {alice, bob}
+
+
+def test_a_domain_with_a_dm3_profile_writes_to_both(network: DomainNetwork, shop: Device, bank: Device) -> None:
+    network.introduce(SHOP, BANK)
+    shop.send(TO_BANK, "over NLWeb")
+    network.add(SHOP, network[SHOP].keys)
+    network.tick(3_600_000)
+    assert shop.send(ALICE, "over dm3").deliveries == (SentTo(ALICE, SendOutcome.TAKEN),)
+
+
+def test_who_has_written_to_dm3_names_is_not_looked_up_again(network: DomainNetwork) -> None:
+    device = network.device(ALICE)
+    for expected in ([ALICE], []):
+        network.tick(3_600_000)
+        network.registry.lookups.clear()
+        assert TargetFinder(device.chats.memory, network.profiles, ALICE).reaches(BOB)
+        assert network.registry.lookups == expected
+        device.send(BOB, "hello")
+
+
+def test_a_member_of_a_domains_group_is_reached_at_a_domain_before_a_dm3_name(
+    network: DomainNetwork, shop: Device, bank: Device
+) -> None:
+    network.introduce(SHOP, BANK)
+    shop.chats.create_group("Lunch", [TO_BANK])
+    network.add(BANK, network[BANK].keys)
+    network.tick(3_600_000)
+    shop.chats.memory.said[bank.chats.own] = {BANK}
+    assert shop.chats.find("Lunch").receivers == (TO_BANK,)
+
+
+def test_contacts_of_who_has_no_dm3_profile_any_more_get_nothing(network: DomainNetwork, shop: Device) -> None:
+    network.introduce(SHOP, BANK)
+    network.add(SHOP, network[SHOP].keys)
+    network.tick(3_600_000)
+    shop.chats.add_contact(ALICE)
+    network.registry.put(SHOP, PROFILE_KEY, "")
+    network.tick(49 * 3_600_000)
+    shop.chats.refresh()
+    assert [*shop.chats.update_contacts()] == []
+
+
+def test_who_cannot_be_looked_up_is_not_refused(network: DomainNetwork) -> None:
+    network.registry.away = {ALICE}
+    assert len(network.device(ALICE).send(BOB, "hello").deliveries) == 1
 
 
 # --- the outbox ---------------------------------------------------------------------------------------------------

@@ -9,12 +9,14 @@ from postroom.client.chat.domain_keys import trust, trusted_keys
 from postroom.client.chat.errors import ChatError, NoSuchChatError
 from postroom.client.chat.nlweb_carrier import domain_at, receiver_named
 from postroom.client.chat.owner_chats import OwnerChats, SentChatMessage
+from postroom.client.chat.targets import ChatTarget
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.nlweb.names import read_receiver
 from postroom.protocols.status.chats import is_channel
 from postroom.protocols.status.clock import next_clock
 from postroom.protocols.status.contacts import changed_contact, is_added
+from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.keys import ChatKey, read_chat_key
 from postroom.protocols.status.messages import (
     PairInstallation,
@@ -22,6 +24,7 @@ from postroom.protocols.status.messages import (
     SyncDeleteForMeMessage,
     SyncInstallationPublicChat,
 )
+from postroom.protocols.status.verify import ChatRef
 
 
 class OwnDeviceChats(OwnerChats):
@@ -34,7 +37,9 @@ class OwnDeviceChats(OwnerChats):
         """
         if not is_channel(channel):
             raise ChatError(f"{channel!r} is no channel: it has lower-case letters, digits and hyphens")
-        return self._keep_channel(channel, True, tuple(dict.fromkeys(map(receiver_named, receivers))), relays)
+        named = tuple(dict.fromkeys(map(receiver_named, receivers)))
+        self._targets().reachable(ChatTarget(ChatRef(ChatKind.PUBLIC_GROUP, channel), named))
+        return self._keep_channel(channel, True, named, relays)
 
     def part(self, channel: str) -> SentChatMessage:
         """Leave a channel. Raises NoSuchChatError."""
@@ -95,6 +100,7 @@ class OwnDeviceChats(OwnerChats):
             raise ChatError("this is you: a contact is somebody else")
         if domain_at(receiver) is not None:
             raise ChatError(f"{name} is an NLWeb domain: contacts have dm3 names")
+        self._targets().reachable(target)
         return self._and_contacts(self._keep_contact(key, receiver, added=True))
 
     def remove_contact(self, name: str) -> SentChatMessage:

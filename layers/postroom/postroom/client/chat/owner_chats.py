@@ -163,7 +163,7 @@ class OwnerChats:
         updates = []
         for key in contact_updates_due(contacts, names, sent, digest, profile.clock):
             ref, name = ChatRef(ChatKind.ONE_TO_ONE, key), self._targets().name_among(key, names[key])
-            if name is not None:
+            if name is not None and self._targets().reaches(name):
                 clock, now_ms = self._next(ref)
                 updates.append((ChatTarget(ref, (name,)), contact_update_of(profile, clock), now_ms))
         for target, update, now_ms in updates:
@@ -216,6 +216,7 @@ class OwnerChats:
         at_ms: int | None = None,
     ) -> SentChatMessage:
         """Store a message, and send it. `channel`: the record beside it. `at_ms`: its time; None: its clock."""
+        target = self._targets().reachable(target)
         if not target.receivers and not target.unreached:
             raise ChatError(
                 "the message would go to nobody: `postroom chat join CHANNEL --to NAME` says to whom, and "

@@ -1,7 +1,7 @@
 """The chats that a user names, and whom messages in them go to."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from postroom.client.chat.dm3_carrier import chat_key_at
 from postroom.client.chat.domain_keys import DomainKey
@@ -11,7 +11,7 @@ from postroom.client.chat.nlweb_carrier import address_of, domain_at
 from postroom.core.errors import NotNowError, TheirError
 from postroom.protocols.dm3.explain import ExplainedProfiles
 from postroom.protocols.dm3.names import normalize
-from postroom.protocols.dm3.reasons import PROFILE_UNKNOWN
+from postroom.protocols.dm3.reasons import NAME_INVALID, PROFILE_UNKNOWN
 from postroom.protocols.status.chat_view import ShownChat
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.keys import ChatKey
@@ -51,6 +51,41 @@ class TargetFinder:
         if len(found) > 1:
             raise ChatError(f"{len(found)} groups are called {to!r}: name one by its ID, as `chat list` shows it")
         return self._group(found[0]) if found else self.person(to)
+
+    def reachable(self, target: ChatTarget) -> ChatTarget:
+        """The target as far as its receivers can be written to: of an owner who is only a domain, without dm3 names.
+
+        In a group, the members there are not reached. Raises ChatError: nobody is left, or it is no group.
+        """
+        refused = [receiver for receiver in target.receivers if not self.reaches(receiver)]
+        if not refused:
+            return target
+        left = tuple(receiver for receiver in target.receivers if receiver not in refused)
+        if target.ref.kind is not ChatKind.PRIVATE_GROUP or not left:
+            raise ChatError(
+                f"{self.name} has no dm3 profile, so nobody at a dm3 name would take messages from there: "
+                f"{', '.join(refused)}"
+            )
+        keys = {name: key for key, name in target.names.items()}
+        unreached = tuple(keys[receiver] for receiver in refused if receiver in keys)
+        return replace(target, receivers=left, unreached=(*target.unreached, *unreached))
+
+    def reaches(self, receiver: str) -> bool:
+        """Whether the owner can write to a receiver: to a domain, or to a dm3 name from one."""
+        return domain_at(receiver) is not None or not self._is_only_domain()
+
+    def _is_only_domain(self) -> bool:
+        """Whether the owner has no dm3 profile. It is not looked up if the owner has sent dm3 messages and no other."""
+        is_domain = self.memory.is_domain
+        if not is_domain and self.name in self.memory.proven.get(self.memory.log.own, ()):
+            return False
+        try:
+            self.profiles.user(self.name)
+        except NotNowError:
+            return is_domain
+        except TheirError as error:
+            return error.reason in (PROFILE_UNKNOWN, NAME_INVALID)
+        return False
 
     def channel(self, channel: str) -> ChatTarget:
         """A channel that the user has joined. Raises NoSuchChatError."""
@@ -119,8 +154,10 @@ class TargetFinder:
         )
 
     def _name_of(self, key: ChatKey) -> str | None:
-        """A name whose profile has a key; None: none is known."""
-        return self.name if key == self.memory.log.own else self.name_among(key, self.memory.names_of(key))
+        """A name whose profile has a key, and which the owner can write to; None: none is known."""
+        if key == self.memory.log.own:
+            return self.name
+        return self.name_among(key, filter(self.reaches, self.memory.names_of(key)))
 
     def name_among(self, key: ChatKey, names: Iterable[str]) -> str | None:
         """The first name whose profile has a key; None: none has it.
