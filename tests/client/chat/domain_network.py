@@ -1,7 +1,7 @@
 """People who chat as NLWeb domains: their post offices sign and send what is in their outboxes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -16,6 +16,7 @@ from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import SUBJECT, write_body
 from postroom.client.mailbox import MailboxError, TokenReusedError, UnavailableError
 from postroom.core.ijson import JsonValue
+from postroom.core.timestamps import write_timestamp
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.nlweb.sign import Draft, sign, write
@@ -34,7 +35,8 @@ _KEYS: Final = {name: UserKeys.random() for name in (SHOP, BANK, EVE, CAFE, SPY,
 class PostOffice:
     """The post office of a domain. `error`: what it answers. `state`: of all messages. `loses_answers`: so many.
 
-    A token sends one message. All that was sent is in `service.seen`, by its token, with its content.
+    A token sends one message. All that was sent is in `service.seen`, by its token, with its content. `ended`: the
+    states and reasons of single messages, by Correlation. `listings`: how often all of them were requested.
     """
 
     network: ChatNetwork
@@ -42,11 +44,16 @@ class PostOffice:
     error: MailboxError | None = None
     state: State = State.QUEUED
     loses_answers: int = 0
+    ended: dict[str, tuple[State, str]] = field(default_factory=dict)
+    queued_ms: dict[str, int] = field(default_factory=dict)
+    listings: int = 0
 
     def send(self, to: str, subject: str, body: JsonValue, *, token: str) -> Queued:
         if self.error:
             raise self.error
         seen, content = self.network[self.domain].service.seen, json.dumps([token, to, subject, body])
+        correlation = str(uuid5(NAMESPACE_URL, token))
+        self.queued_ms.setdefault(correlation, self.network.now_ms)
         if content not in seen:
             if any(json.loads(each)[0] == token for each in seen):
                 raise TokenReusedError("Another message was sent with this token.", reason="TokenReused")
@@ -55,7 +62,19 @@ class PostOffice:
         if self.loses_answers:
             self.loses_answers -= 1
             raise UnavailableError("no answer")
-        return Queued(str(uuid5(NAMESPACE_URL, token)), self.state)
+        return Queued(correlation, self.state)
+
+    def sent(self) -> Iterator[SentMessage]:
+        self.listings += 1
+        if self.error:
+            raise self.error
+        for content in reversed(self.network[self.domain].service.seen):
+            token, to, subject, _ = json.loads(content)
+            correlation = str(uuid5(NAMESPACE_URL, token))
+            state, reason = self.ended.get(correlation, (State.DELIVERED, ""))
+            queued_at = write_timestamp(self.queued_ms[correlation])
+            detail = f"because of {reason}" if reason else ""
+            yield SentMessage(correlation, state, to, subject, queued_at, reason=reason, detail=detail)
 
     def sent_one(self, correlation: str) -> SentMessage:
         return SentMessage(correlation, self.state, "", SUBJECT, "", reason="UnexpectedSubject", detail="no rule")
@@ -84,6 +103,11 @@ class Outbox:
     def send(self, to: str, subject: str, body: JsonValue, *, token: str) -> Queued:
         with self.points.around():
             return self.office.send(to, subject, body, token=token)
+
+    def sent(self) -> Iterator[SentMessage]:
+        with self.points.around():
+            found = [*self.office.sent()]
+        yield from found
 
     def sent_one(self, correlation: str) -> SentMessage:
         with self.points.around():

@@ -21,6 +21,7 @@ from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.nlweb_carrier import SUBJECT, address_of, read_body, write_body
 from postroom.client.chat.targets import TargetFinder
 from postroom.client.chat.undelivered import find_undelivered
+from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.mailbox import RefusedError, UnavailableError, UnexpectedAnswerError, UntrustedHostError
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import NotNowError, TheirError
@@ -595,6 +596,9 @@ def test_what_the_receiver_has_refused_by_the_time_of_a_repetition_is_not_sent_a
     _, deliveries = shop.pull()
     assert {(it.outcome, it.reason) for it in deliveries} == {(SendOutcome.REFUSED, "UnexpectedSubject")}
     assert shop.unsent() == [f"{TO_BANK}: UnexpectedSubject"] * 2
+    [refused, _] = [message for messages in shop.chats.memory.unsent.values() for message in messages]
+    assert isinstance(refused, UnsentToDomain)
+    assert refused.correlation, "so that it is not looked for any more"
 
 
 @pytest.mark.parametrize("signed", [True, False], ids=["signed", "unsigned"])

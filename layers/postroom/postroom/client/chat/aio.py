@@ -83,7 +83,8 @@ class AsyncChats(ChatsInThread):
         return await self._in_thread(lambda: list(self._chats.update_contacts()))
 
     async def deliver_due(self) -> list[SentTo]:
-        """Send all that is to be sent without the owner writing anything: after each pull."""
+        """Send all that is to be sent without the owner writing anything: after each pull. What domains have refused
+        since is among the outcomes, once."""
         return await self._in_thread(lambda: list(self._chats.deliver_due()))
 
     async def pass_on(self) -> list[SentTo]:

@@ -1,9 +1,11 @@
 """Delivery of a chat message to an NLWeb domain, through the outbox of the owner's post office.
 
 The message is sent with one token however often it is repeated, so the post office sends it once. When the post office
-has accepted it, it is kept as a sent message: the post office then tries for a day to deliver it.
+has accepted it, it is kept as a sent message: the post office then tries for a day to deliver it. What becomes of it
+then is in `late_refusals`.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -33,6 +35,10 @@ class ChatOutbox(Protocol):
         """Let the post office sign and send a message, once for a token."""
         ...
 
+    def sent(self) -> Iterator[SentMessage]:
+        """The messages that were sent, with their states, newest first."""
+        ...
+
     def sent_one(self, correlation: str) -> SentMessage:
         """A message that was sent, by its Correlation."""
         ...
@@ -45,7 +51,8 @@ def deliver_to_domain(archive: Archive, outbox: ChatOutbox, message: UnsentToDom
         queued = outbox.send(message.domain, SUBJECT, body, token=message.origin)
         if queued.state in (State.REFUSED, State.GIVEN_UP):
             found = outbox.sent_one(queued.correlation)
-            return _refused(archive, message, found.reason or str(queued.state), found.detail)
+            known = replace(message, correlation=queued.correlation)
+            return _refused(archive, known, found.reason or str(queued.state), found.detail)
     except UnavailableError as error:
         return SentTo(message.to, SendOutcome.NOT_NOW, error.reason, error.detail)
     except RefusedError as error:

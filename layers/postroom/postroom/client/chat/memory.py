@@ -74,7 +74,8 @@ class ChatMemory:
     sent to each other; None: none did. `unsent`: what is not delivered yet, by the key of its fact.
 
     `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `said_domains`: what
-    domains say of others' domains. `is_domain`: the owner has sent messages as one.
+    domains say of others' domains. `is_domain`: the owner has sent messages as one. `sent_to_domains_ms`: the time of
+    the newest that a post office has accepted; 0: none.
     """
 
     log: ChatLog
@@ -93,6 +94,7 @@ class ChatMemory:
     domains: dict[str, DomainKey] = field(default_factory=dict)
     said_domains: SaidDomains = field(default_factory=dict)
     is_domain: bool = False
+    sent_to_domains_ms: int = 0
     discarded: list[DiscardedMessage] = field(default_factory=list)
 
     def view(self) -> ChatView:
@@ -211,6 +213,8 @@ def _add_from_domains(memory: ChatMemory, owner: str, entries: Iterable[ReadEntr
         elif entry.carrier or (entry.domain == owner and entry.payload.author == own):
             memory.proven.setdefault(own, set()).add(owner)
             memory.is_domain = True
+            if entry.carrier:
+                memory.sent_to_domains_ms = max(memory.sent_to_domains_ms, entry.sent_ms)
             _add_from_domain(memory, owner, entry, entry.payload)
         else:
             of_others.append(entry)

@@ -170,7 +170,9 @@ class OwnerChats:
             yield from self._send(target, update, at_ms=now_ms).deliveries
 
     def deliver_due(self) -> Iterator[SentTo]:
-        """Send all that is to be sent without the owner writing anything: after each pull."""
+        """Send all that is to be sent without the owner writing anything: after each pull. What domains have refused
+        since is among the outcomes, once."""
+        yield from self._late_refusals()
         yield from self.deliver_unsent()
         yield from self.pass_on()
         yield from self.update_contacts()
@@ -198,6 +200,12 @@ class OwnerChats:
         self.refresh()
         yield from self._delivery.deliver(self._delivery.store(drafts, to_domains=to_domains))
         self.refresh()
+
+    def _late_refusals(self) -> list[SentTo]:
+        """What domains did not take that the post office had accepted: stored, with the reason."""
+        unsent = [message for messages in self.memory.unsent.values() for message in messages]
+        known = {message.correlation for message in unsent if isinstance(message, UnsentToDomain)}
+        return self._delivery.find_late_refusals(known, self.memory.sent_to_domains_ms)
 
     def deliver_unsent(self) -> Iterator[SentTo]:
         """Send what could not be delivered before."""

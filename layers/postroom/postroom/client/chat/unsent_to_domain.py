@@ -25,7 +25,7 @@ class UnsentToDomain:
     """A wrapper for a domain. `timestamp_ms`: when it was written. `channel`: the record beside it, to oneself.
 
     `refused`: why it will never be accepted; empty: it is sent again. `earlier`: the IDs of earlier states that are
-    still stored.
+    still stored. `correlation`: in the outbox, of one that the post office had accepted before it was refused.
     """
 
     domain: str
@@ -34,6 +34,7 @@ class UnsentToDomain:
     refused: str = ""
     earlier: tuple[str, ...] = ()
     channel: ChannelRecord | None = None
+    correlation: str = ""
 
     @property
     def to(self) -> str:
@@ -71,6 +72,7 @@ class UnsentToDomain:
             "at": self.timestamp_ms,
             "channel": channel_json(self.channel) if self.channel else None,
             "refused": self.refused,
+            "correlation": self.correlation,
         }
         return orjson.dumps(value).decode()
 
@@ -78,11 +80,16 @@ class UnsentToDomain:
 def read_unsent_to_domain(members: Members) -> UnsentToDomain:
     """The message in the members of its JSON text. Raises ValueError."""
     type_ = None if members.any("type") is None else members.whole("type")
-    # Earlier releases had neither names nor channels over NLWeb.
+    # Earlier releases had none of these.
     channel = parse_channel(members.any("channel")) if "channel" in members else None
     names = members.mapping("names") if "names" in members else {}
     said = {ChatKey(key): str(name) for key, name in names.items()}
     carried = CarriedWrapper(decode_base64(members.text("wrapper")), type_, said)
     return UnsentToDomain(
-        members.text("domain"), carried, members.whole("at"), members.text("refused"), channel=channel
+        members.text("domain"),
+        carried,
+        members.whole("at"),
+        members.text("refused"),
+        channel=channel,
+        correlation=members.text("correlation") if "correlation" in members else "",
     )
