@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,14 +116,19 @@ def test_members_who_know_the_founder_alone_reach_each_other(talk: Talk) -> None
         talk.said(one, "trust", other, keys[other])
     talk.said(SHOP, "group", "create", "Lunch", f"nlweb:{BANK}", f"nlweb:{CAFE}")
 
-    def shown(who: str) -> list[str]:
+    def came(who: str) -> bool | None:
         talk.said(who, "pull")
-        found = [it for it in talk.said(who, "list")["chats"] if it["name"] == "Lunch"]
-        return [it["text"] for it in talk.said(who, "show", "Lunch")["messages"]] if found else ["(no group)"]
+        return any(chat["name"] == "Lunch" for chat in talk.said(who, "list")["chats"]) or None
 
-    until("the others are in the group", lambda: (shown(BANK) == shown(CAFE) == []) or None)
+    def has_both(who: str) -> bool | None:
+        talk.said(who, "pull")
+        return [it["text"] for it in talk.said(who, "show", "Lunch")["messages"]] == ["noon?", "fine"] or None
+
+    for who in (BANK, CAFE):
+        until(f"{who} is in the group", partial(came, who))
     for who, text in ((BANK, "noon?"), (CAFE, "fine")):
         sent = talk.said(who, "send", "Lunch", text)
         others = sorted(f"nlweb:{each}" for each in KEYS if each != who)
         assert (sorted(each["to"] for each in sent["deliveries"]), sent["unreached"]) == (others, [])
-    until("all show both texts", lambda: all(shown(who) == ["noon?", "fine"] for who in KEYS) or None)
+    for who in KEYS:
+        until(f"{who} has both texts", partial(has_both, who))
