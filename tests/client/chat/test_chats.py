@@ -713,6 +713,21 @@ def test_what_was_taken_is_stored_although_nobody_asks_what_became_of_the_rest(
     assert alice.chats.memory.unsent == {}
 
 
+def test_what_was_taken_is_stored_when_a_second_has_passed_since_the_first_of_it(
+    network: ChatNetwork, alice: Device, bob: Device
+) -> None:
+    network[BOB].service.is_down = True
+    for text in ("one", "two", "three", "four", "five"):
+        alice.send(BOB, text)
+    assert len(alice.unsent()) == 6  # her identity is among them
+    network[BOB].service.is_down = False
+    # Each delivery takes 0.6 seconds.
+    network[BOB].service.after_filing = lambda: network.tick(600)
+    left = [len(network.device(ALICE).unsent()) for _ in alice.chats.deliver_unsent()]
+    assert [left[0] - each for each in left] == [0, 0, 2, 2, 4, 4]
+    assert alice.unsent() == []
+
+
 def test_who_gives_a_message_another_id_does_not_make_it_look_delivered(
     network: ChatNetwork, alice: Device, carol: Device
 ) -> None:

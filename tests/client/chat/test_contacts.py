@@ -7,6 +7,7 @@ from tests.protocols.status.senders import PNG
 
 from postroom.client.archive import MemoryHome
 from postroom.client.chat import ChatError, NoSuchChatError
+from postroom.client.chat.profiles_sent import authors_of_updates
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.keys import UserKeys
@@ -352,6 +353,21 @@ def test_a_note_to_oneself_says_nothing_of_the_profile(network: ChatNetwork) -> 
         device.pull()
         device.chats.refresh()
         assert device.chats.profile().display_name == "Alice L."
+
+
+# --- who has made the owner a contact -------------------------------------------------------------------------------
+def test_who_sent_an_update_has_made_the_owner_a_contact(network: ChatNetwork, alice: Device) -> None:
+    alice.chats.add_contact(CAROL)
+    network[BOB].carry(ALICE, ContactUpdate(network.tick(), BOB))
+    alice.pull()
+    assert authors_of_updates(alice.chats.memory.log) == {network[BOB].key}
+
+
+def test_an_update_that_is_ahead_of_its_time_makes_nobody_a_contact(network: ChatNetwork, alice: Device) -> None:
+    network[BOB].carry(ALICE, ContactUpdate(network.tick() + 1_000_000, BOB))
+    alice.pull()
+    assert len([*alice.chats.memory.log.names()]) == 1
+    assert authors_of_updates(alice.chats.memory.log) == set()
 
 
 # --- beside the key of a domain ---------------------------------------------------------------------------------------

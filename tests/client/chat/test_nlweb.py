@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from tests.client.chat.domain_network import BANK, BOOKS, CAFE, EVE, SHOP, DomainNetwork, Outbox
-from tests.client.chat.network import ALICE, BOB, Device, Person, Waiting, wrapped
+from tests.client.chat.network import ALICE, BOB, CAROL, Device, Person, Waiting, wrapped
 
 from postroom.api.states import State
 from postroom.client.archive import MemoryHome, verify
@@ -20,14 +20,15 @@ from postroom.client.chat.domain_keys import OTHER_KEY, DomainKey
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.nlweb_carrier import SUBJECT, address_of, read_body, write_body
 from postroom.client.chat.targets import TargetFinder
-from postroom.client.chat.undelivered import find_undelivered
+from postroom.client.chat.undelivered import DeliveryState, UnsentPart, find_undelivered
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.mailbox import RefusedError, UnavailableError, UnexpectedAnswerError, UntrustedHostError
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import NotNowError, TheirError
+from postroom.crypto.encodings import decode_base64
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.names.registry import PROFILE_KEY
-from postroom.protocols.dm3.stored import Received
+from postroom.protocols.dm3.stored import Received, StoredEnvelope
 from postroom.protocols.nlweb.sign import Draft, sign, write
 from postroom.protocols.status import sending
 from postroom.protocols.status.author import AuthorKey
@@ -344,6 +345,20 @@ def test_members_at_domains_are_not_unreached(network: DomainNetwork, shop: Devi
     view = shop.chats.view()
     [chat] = view.groups()
     assert find_undelivered(shop.chats.memory, chat, view.messages(chat.ref)) == {}
+
+
+def test_a_member_whose_message_waits_for_the_post_office_is_not_unreached(
+    network: DomainNetwork, shop: Device, bank: Device
+) -> None:
+    network.introduce(SHOP, BANK)
+    shop.chats.create_group("Lunch", [TO_BANK])
+    network.domain(SHOP).office.error = UnavailableError("down")
+    sent = shop.send("Lunch", "noon?")
+    shop.chats.refresh()
+    view = shop.chats.view()
+    [chat] = view.groups()
+    waits = DeliveryState((UnsentPart("message", TO_BANK),))
+    assert find_undelivered(shop.chats.memory, chat, view.messages(chat.ref)) == {sent.id: waits}
 
 
 def test_contacts_have_dm3_names(network: DomainNetwork, bank: Device) -> None:
@@ -734,3 +749,59 @@ def test_what_devices_say_to_each_other_waits_until_it_is_known_where_they_are(n
     with pytest.raises(NotNowError):
         bank.chats.trust(SHOP, network[SHOP].key)
     assert bank.unsent() == []
+
+
+# --- a domain that has a dm3 profile, too ---------------------------------------------------------------------------
+@pytest.fixture
+def both(network: DomainNetwork) -> Device:
+    """shop.example, which has a dm3 profile and a delivery service, too."""
+    network.services[f"ds-{SHOP}"] = network[SHOP].service
+    network.publish_service(SHOP, f"https://ds-{SHOP}")
+    network[SHOP].publish()
+    return network.device(SHOP)
+
+
+def test_a_relay_passes_messages_on_to_names_and_to_domains_once(network: DomainNetwork, both: Device) -> None:
+    both.chats.join("tea", [CAROL, TO_BANK], relays=True)
+    alice = network.device(ALICE)
+    alice.chats.join("tea", [SHOP])
+    sent = alice.send("#tea", "hello")
+    _, deliveries = both.pull()
+    assert [(it.to, it.outcome) for it in deliveries] == [
+        (CAROL, SendOutcome.TAKEN), (TO_BANK, SendOutcome.TAKEN),
+    ]  # fmt: skip
+    assert both.pull()[1] == both.pull()[1] == []
+    assert both.unsent() == []
+    for name in (BANK, CAROL):
+        device = network.device(name)
+        device.pull()
+        assert [fact.id for fact in device.chats.memory.log.messages(ChatRef(ChatKind.PUBLIC_GROUP, "tea"))] == [
+            sent.id
+        ]
+
+
+def test_a_relay_passes_a_message_on_to_a_domain_once_although_its_post_office_is_away(
+    network: DomainNetwork, both: Device
+) -> None:
+    both.chats.join("tea", [TO_BANK], relays=True)
+    alice = network.device(ALICE)
+    alice.chats.join("tea", [SHOP])
+    alice.send("#tea", "hello")
+    network.domain(SHOP).office.error = UnavailableError("down")
+    for _ in range(2):
+        both.pull()
+    assert both.unsent() == [TO_BANK]
+
+
+def test_the_names_of_domains_are_sent_to_no_other_member(network: DomainNetwork, both: Device) -> None:
+    """Whoever got one would write to the domain, whatever key it has."""
+    both.chats.trust(BANK, network[BANK].key)
+    both.chats.create_group("Lunch", [TO_BANK, BOB])
+    bob = network.device(BOB)
+    bob.pull()
+    [update] = [entry for entry in bob.archive.open(SHOP) if isinstance(entry, StoredEnvelope)]
+    sent = b"".join(decode_base64(each.data.partition(",")[2]) for each in update.message.attachments or ())
+    assert f'"{network[BOB].key}":"{BOB}"'.encode() in sent
+    assert TO_BANK.encode() not in sent
+    assert network[BANK].key not in bob.chats.memory.said
+    assert bob.chats.find("Lunch").unreached == (network[BANK].key,)
