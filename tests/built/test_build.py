@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -16,8 +17,10 @@ pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]
 EACH_ARCHITECTURE = pytest.mark.parametrize("architecture", LAYERS)
 MEGABYTE = 1_000_000
 ELF_MACHINES = {"x86_64": 62, "arm64": 183}
-ELSEWHERE = ("cli/", "client/", "cost/", "demo/", "doctor/", "jobs/", "local/", "protocols/status/", "runtime/jobs/")
-"""Rooms that no function imports."""
+ELSEWHERE = tuple(
+    f"{package}/" for package in runpy.run_path(str(ROOT / "layers" / "postroom" / "build.py"))["PACKAGES_ELSEWHERE"]
+)
+"""Rooms that no function imports, as the build leaves them out."""
 GLIBC = (2, 34)
 """Of Amazon Linux 2023, on which the runtimes are built."""
 

@@ -64,6 +64,7 @@ def test_channels_are_joined_on_all_devices() -> None:
     log = log_of(SyncInstallationPublicChat(1, "town"), SyncInstallationPublicChat(2, "village"))
     assert OwnDevices(log).channels == {"town", "village"}
     assert ChatView(log, ["here-only"]).joined == {"town", "village", "here-only"}
+    assert ChatView(log, ["here-only"], parted=["town"]).joined == {"village", "here-only"}
 
 
 def test_of_a_contact_the_newest_counts_by_last_updated_first() -> None:

@@ -43,7 +43,7 @@ def test_a_message_is_its_head_and_its_lines() -> None:
         text=("one", "two"),
         quote="alice.eth: what?",
         marks=("edited", "late"),
-        reactions=("♥ love: you",),
+        reactions=("❤ love: you",),
         state="waits for bob.eth",
         problem="refused by carol.eth: X",
         media="(picture, 12 kB)",
@@ -55,7 +55,7 @@ def test_a_message_is_its_head_and_its_lines() -> None:
         "  one",
         "  two",
         "  (picture, 12 kB)",
-        "  ♥ love: you",
+        "  ❤ love: you",
     ]
 
 

@@ -95,7 +95,7 @@ def test_reactions_are_signs_and_words_with_who_reacted(alice: Device, bob: Devi
     alice.chats.react(BOB, chat, ReactionKind.LOVE)
     bob.chats.react(ALICE, chat, ReactionKind.LOVE)
     alice.pull()
-    assert shown(alice)[0].reactions == ("♥ love: you, bob.eth",)
+    assert shown(alice)[0].reactions == ("❤ love: you, bob.eth",)
 
 
 def test_a_thousand_reactions_take_two_lines(alice: Device, chat: str) -> None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from postroom.protocols.status.keys import ChatKey
     from postroom.protocols.status.messages import StickerMessage
 
-_TIME_LIMIT_MS: Final = 1 << 53
 _PACK_LIMIT: Final = 1 << 31
 
 
@@ -41,9 +40,11 @@ def payload_type(name: str) -> "PayloadType":
 
 def time_in_ms(option: str, given: int | None) -> int:
     """The time of an option in milliseconds since 1970; None: now. Raises UsageFault."""
+    from postroom.protocols.status.fold import MAX_TIME_MS
+
     if given is None:
         return int(time.time() * 1000)
-    if not 0 <= given < _TIME_LIMIT_MS:
+    if not 0 <= given < MAX_TIME_MS:
         raise UsageFault(f"{option} is {given}; it must be milliseconds since 1970, below 2^53")
     return given
 

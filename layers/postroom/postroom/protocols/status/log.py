@@ -18,6 +18,7 @@ from postroom.protocols.status.ids import MessageId
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.membership import Group, SignedEvent, fold_group
 from postroom.protocols.status.messages import (
+    OF_DEVICES,
     ChatMessage,
     ChatMessageIdentity,
     ContactUpdate,
@@ -25,13 +26,8 @@ from postroom.protocols.status.messages import (
     EditMessage,
     EmojiReaction,
     MembershipUpdateMessage,
-    PairInstallation,
     PinMessage,
     StatusMessage,
-    SyncClearHistory,
-    SyncDeleteForMeMessage,
-    SyncInstallationContact,
-    SyncInstallationPublicChat,
     clock_of,
 )
 from postroom.protocols.status.verify import ChatRef, VerifiedPayload
@@ -40,14 +36,6 @@ CHANGES: Final = (EditMessage, DeleteMessage, PinMessage, EmojiReaction)
 """What names a message of a chat, and changes what is shown of it."""
 WRITTEN: Final = (ChatMessage, *CHANGES)
 """What users write in chats: in a group only members, and in a channel it counts if the user has joined it."""
-OF_DEVICES: Final = (
-    SyncClearHistory,
-    SyncDeleteForMeMessage,
-    SyncInstallationPublicChat,
-    SyncInstallationContact,
-    PairInstallation,
-)
-"""What the devices of one user say to each other."""
 _FEW: Final = 1000
 """New and changed facts that are put in their places one by one, if there are ten times as many, and not by sorting."""
 

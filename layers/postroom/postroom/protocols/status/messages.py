@@ -423,6 +423,15 @@ StatusMessage: TypeAlias = (
     | ChatMessageIdentity
 )
 
+OF_DEVICES: Final = (
+    SyncClearHistory,
+    SyncDeleteForMeMessage,
+    SyncInstallationPublicChat,
+    SyncInstallationContact,
+    PairInstallation,
+)
+"""What the devices of one user say to each other."""
+
 
 def clock_of(message: StatusMessage) -> int | None:
     """The clock of a message; None: an update of a group without a message in it."""

@@ -10,12 +10,13 @@ from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum_keys import has_higher_s
 from postroom.protocols.status.author import author_of
 from postroom.protocols.status.chats import check_chat, is_group
-from postroom.protocols.status.codec import read_payload
-from postroom.protocols.status.enums import ChatKind, PayloadType
+from postroom.protocols.status.codec import FORMS, read_payload
+from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.ids import MessageId, message_id
 from postroom.protocols.status.keys import ChatKey, read_chat_key
 from postroom.protocols.status.membership import SignedEvent, read_signed_event
 from postroom.protocols.status.messages import (
+    OF_DEVICES,
     ChatMessage,
     DeleteMessage,
     EditMessage,
@@ -46,15 +47,7 @@ NOT_UNDERSTOOD: Final = "not-understood"
 NO_CHAT_KEY: Final = ChatKey("")
 """As the carrier's key: the sender is known to have none, and is the author of no message."""
 
-OWN_DEVICES: Final = frozenset(
-    {
-        PayloadType.PAIR_INSTALLATION,
-        PayloadType.SYNC_INSTALLATION_CONTACT,
-        PayloadType.SYNC_INSTALLATION_PUBLIC_CHAT,
-        PayloadType.SYNC_CLEAR_HISTORY,
-        PayloadType.SYNC_DELETE_FOR_ME_MESSAGE,
-    }
-)
+OWN_DEVICES: Final = frozenset(type_ for type_, form in FORMS.items() if form.record in OF_DEVICES)
 """Types of messages between the devices of one user."""
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from postroom.cli.chat.terminal_client.safe_text import safe_lines, safe_text
 from postroom.cli.chat.terminal_client.snapshot import ChatSnapshot, KnownNames, ListedChat
+from postroom.client.chat.dm3_carrier import EMOJIS
 from postroom.client.chat.undelivered import DeliveryState, UnsentPart
 from postroom.protocols.status.chat_view import ShownChatMessage
 from postroom.protocols.status.clock import LATE
@@ -16,14 +17,15 @@ from postroom.protocols.status.mentions import find_mentions
 from postroom.protocols.status.message_media import MessageMedia, media_of
 from postroom.protocols.status.verify import ChatRef
 
-REACTIONS: Final[Mapping[int, str]] = {
-    ReactionKind.LOVE: "♥ love",
-    ReactionKind.THUMBS_UP: "👍 up",
-    ReactionKind.THUMBS_DOWN: "👎 down",
-    ReactionKind.LAUGH: "😆 laugh",
-    ReactionKind.SAD: "😢 sad",
-    ReactionKind.ANGRY: "😠 angry",
+_WORDS: Final = {
+    ReactionKind.LOVE: "love",
+    ReactionKind.THUMBS_UP: "up",
+    ReactionKind.THUMBS_DOWN: "down",
+    ReactionKind.LAUGH: "laugh",
+    ReactionKind.SAD: "sad",
+    ReactionKind.ANGRY: "angry",
 }
+REACTIONS: Final[Mapping[int, str]] = {kind: f"{safe_text(EMOJIS[kind])} {word}" for kind, word in _WORDS.items()}
 """Each reaction as a sign and a word. Its number is the key that reacts."""
 SENDING: Final = "sending"
 SENT: Final = "sent"
