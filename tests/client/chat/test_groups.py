@@ -131,3 +131,18 @@ def test_two_groups_with_one_name_are_named_by_their_ids(alice: Device) -> None:
     with pytest.raises(ChatError, match="2 groups are called 'tea'"):
         alice.send("tea", "hello")
     assert [it.to for it in alice.send(alice.chats.chats()[0].ref.id, "hello").deliveries] == [BOB]
+
+
+def test_who_is_added_gets_the_group_with_its_members_and_who_is_removed_learns_it(
+    network: ChatNetwork, group: str, alice: Device, bob: Device
+) -> None:
+    mallory = network.device(MALLORY)
+    alice.chats.add_members(GROUP, [MALLORY])
+    mallory.pull()
+    [chat] = mallory.chats.view().groups()
+    assert (chat.ref.id, set(chat.members)) == (group, {network[name].key for name in (ALICE, BOB, CAROL, MALLORY)})
+    alice.chats.remove_member(GROUP, MALLORY)
+    for device in (mallory, bob):
+        device.pull()
+        [chat] = device.chats.view().groups()
+        assert network[MALLORY].key not in chat.members

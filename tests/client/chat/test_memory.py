@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, Device
+from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, Device, wrapped
 
 from postroom.client.archive import HomeObject, MemoryHome
 from postroom.client.chat.channels import ChannelRecord, write_channel
@@ -10,9 +10,11 @@ from postroom.client.chat.dm3_carrier import encodings
 from postroom.client.chat.memory import read_memory
 from postroom.client.chat.reading import ConversationReader
 from postroom.client.dm3 import Dm3Draft
+from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.stored import StoredEnvelope, store_envelope
 from postroom.protocols.status import sending
 from postroom.protocols.status.enums import ChatKind, PayloadType
+from postroom.protocols.status.ids import MessageId
 from postroom.protocols.status.verify import ChatRef
 
 
@@ -125,3 +127,45 @@ def test_what_others_say_of_names_is_not_looked_up(network: ChatNetwork, alice: 
     memory = bob.chats.memory
     assert memory.said[network[CAROL].key] == {CAROL}
     assert memory.name_proven(network[CAROL].key) == ""
+
+
+def test_the_newest_record_of_a_channel_counts_although_it_is_not_delivered(
+    network: ChatNetwork, alice: Device
+) -> None:
+    alice.chats.join("tea", [BOB])
+    alice.pull()
+    network[ALICE].service.is_down = True
+    alice.chats.join("tea", [CAROL])
+    assert network.device(ALICE).chats.find("#tea").receivers == (CAROL,)
+
+
+def test_edits_refer_to_ones_own_message_although_somebody_passed_it_on_earlier(
+    network: ChatNetwork, alice: Device
+) -> None:
+    """By a clock that is behind: the order of a conversation is that of its times."""
+    alice.chats.join("tea", [BOB])
+    sent = alice.send("#tea", "hello")
+    fact = alice.chats.find_message(alice.chats.find("#tea").ref, sent.id)
+    own = alice.chats.memory.hashes[fact.key][BOB]
+    network.now_ms -= 60_000
+    network[BOB].pass_on(ALICE, alice.chats.memory.wrappers[fact.key].wrapper, PayloadType.CHAT_MESSAGE)
+    network.now_ms += 60_000
+    alice.pull()
+    assert alice.chats.memory.hashes[fact.key][BOB] == own
+
+
+def test_nobody_puts_a_deleted_message_where_anothers_was_removed(
+    network: ChatNetwork, alice: Device, bob: Device
+) -> None:
+    sent = alice.send(BOB, "hello")
+    fact = alice.chats.find_message(alice.chats.find(BOB).ref, sent.id)
+    removed = alice.chats.memory.hashes[fact.key][BOB]
+    alice.chats.delete(BOB, sent.id)
+    bob.pull()
+    chat = ChatRef(ChatKind.ONE_TO_ONE, network[ALICE].key)
+    deletion = sending.deletion(chat, network.tick(), MessageId(f"0x{'ab' * 32}"))
+    wrapper = wrapped(deletion, network[BOB].author)
+    uris = encodings(wrapper, PayloadType.DELETE_MESSAGE, {})
+    network[BOB].post(Dm3Draft(ALICE, "(deleted a message)", MessageType.DELETE_REQUEST, removed, encodings=uris))
+    alice.pull()
+    assert alice.texts(BOB) == ["(deleted)"]

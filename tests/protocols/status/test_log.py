@@ -238,6 +238,11 @@ def test_an_event_came_when_the_first_update_with_it_came() -> None:
     for times, name in (((NOW + 9,), "Early"), ((NOW + 9, NOW), "Choir"), ((NOW, NOW + 9), "Choir")):
         log = log_of([before.__class__(before.wrapper, at) for at in times])
         assert log.group(GROUP).name == name
+    # An earlier copy of the same update comes when the group was looked at already.
+    log = log_of([before.__class__(before.wrapper, NOW + 9)])
+    assert log.group(GROUP).name == "Early"
+    log.add(verified(before, BOB.public), NOW)
+    assert log.group(GROUP).name == "Choir"
     # The other copy comes in another update.
     log = log_of([sent(ALICE, update(created, early), NOW + 9)])
     assert log.group(GROUP).name == "Early"
@@ -262,6 +267,13 @@ def test_members_may_change_a_group_only_by_the_users_policy() -> None:
 def test_logs_of_two_users_are_not_merged() -> None:
     with pytest.raises(ValueError, match="two users"):
         log_of([], ALICE).merge(log_of([], BOB))
+
+
+def test_a_message_has_the_ids_of_all_copies_in_both_logs() -> None:
+    copies = [changed(HELLO, note=note) for note in (b"1", b"2")]
+    one, other = log_of([HELLO, copies[0]]), log_of([HELLO, copies[1]])
+    one.merge(other)
+    assert set(one.ids(only(one))) == {id_of(HELLO), *map(id_of, copies)}
 
 
 def test_a_log_that_is_merged_into_another_stays_as_it_is() -> None:
