@@ -106,6 +106,14 @@ def test_another_chain_is_a_failure(chain: Any) -> None:
         read(answers("0x", "0x", chain=chain))
 
 
+@pytest.mark.parametrize("number", [MAX_EXACT_INTEGER + 1, 2**256 - 1])
+def test_a_number_that_no_chain_has_is_not_shown(number: int) -> None:
+    for wrong in (answers("0x", "0x", chain=hex(number)), answers("0x", "0x", time=number)):
+        with pytest.raises(ChainAnswerError) as error:
+            read(wrong)
+        assert str(number) not in str(error.value)
+
+
 @pytest.mark.parametrize(("of", "ok"), [(-BLOCK_OLD_SECONDS, True), (BLOCK_AHEAD_SECONDS, True)])
 def test_the_newest_block_may_be_minutes_old_or_a_minute_ahead(of: int, ok: bool) -> None:
     assert read(answers("0x", "0x", time=NOW + of))[0].time == NOW + of
@@ -122,6 +130,7 @@ def test_the_newest_block_may_be_minutes_old_or_a_minute_ahead(of: int, ok: bool
         {"number": 1, "timestamp": hex(NOW)},
         [],
         {"number": hex(MAX_EXACT_INTEGER + 1), "timestamp": hex(NOW)},
+        {"number": "0x1", "timestamp": hex(MAX_EXACT_INTEGER + 1)},
     ],
     ids=str,
 )

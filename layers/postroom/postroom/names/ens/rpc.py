@@ -70,7 +70,7 @@ def read_batch(data: bytes, questions: Sequence[Question], *, chain: int, now: f
     """
     chain_answer, block_answer, *answers = _answers(data, len(questions) + 2)
     found = _number(chain_answer.get("result"))
-    if found is None:
+    if found is None or found > MAX_EXACT_INTEGER:
         raise ChainAnswerError(f"it tells no chain id{_said(chain_answer)}")
     if found != chain:
         raise ChainAnswerError(f"it is of the chain {found}, not {chain}")
@@ -132,8 +132,8 @@ def _revert_data(error: JsonValue) -> bytes | None:
 
 def _block(value: JsonValue) -> Block:
     number, time = (_number(value.get(name)) if isinstance(value, dict) else None for name in ("number", "timestamp"))
-    # It is filed with messages, and larger integers are not written as JSON.
-    if number is None or time is None or number > MAX_EXACT_INTEGER:
+    # The number is filed with messages, and larger integers are not written as JSON.
+    if number is None or time is None or max(number, time) > MAX_EXACT_INTEGER:
         raise ChainAnswerError("it tells no newest block")
     return Block(number, time)
 
