@@ -19,8 +19,6 @@ from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.targets import ChatTarget, TargetFinder
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
-from postroom.core.errors import NotNowError, TheirError
-from postroom.protocols.dm3.reasons import NAME_INVALID, PROFILE_UNKNOWN
 from postroom.protocols.status.author import AuthorKey
 from postroom.protocols.status.chat_view import ChatView, ShownChat, ShownChatMessage
 from postroom.protocols.status.clock import MOST_AHEAD_MS, next_clock
@@ -282,17 +280,7 @@ class OwnerChats:
 
     def _own_address(self) -> str:
         """Where messages to oneself go: to the owner's dm3 name, or to the domain that the owner is."""
-        try:
-            self._sender.profiles.user(self.name)
-        except NotNowError:
-            is_domain = self.memory.is_domain
-            if not is_domain and self.name not in self.memory.proven.get(self.own, ()):
-                raise
-        except TheirError as error:
-            is_domain = error.reason in (PROFILE_UNKNOWN, NAME_INVALID)
-        else:
-            is_domain = False
-        return address_of(self.name) if is_domain else self.name
+        return address_of(self.name) if self._targets().is_only_domain() else self.name
 
     def _check_outbox(self, domain: str) -> None:
         """Open the outbox before anything is stored. Raises NoOutboxError; MailboxError: it cannot be used."""

@@ -72,17 +72,27 @@ class TargetFinder:
 
     def reaches(self, receiver: str) -> bool:
         """Whether the owner can write to a receiver: to a domain, or to a dm3 name from one."""
-        return domain_at(receiver) is not None or not self._is_only_domain()
+        if domain_at(receiver) is not None:
+            return True
+        try:
+            return not self.is_only_domain()
+        except NotNowError:
+            return True
 
-    def _is_only_domain(self) -> bool:
-        """Whether the owner has no dm3 profile. It is not looked up if the owner has sent dm3 messages and no other."""
+    def is_only_domain(self) -> bool:
+        """Whether the owner has no dm3 profile. It is not looked up if the owner has sent dm3 messages and no other.
+
+        Raises NotNowError: it cannot be looked up now, and the owner has sent nothing yet.
+        """
         is_domain = self.memory.is_domain
         if not is_domain and self.name in self.memory.proven.get(self.memory.log.own, ()):
             return False
         try:
             self.profiles.user(self.name)
         except NotNowError:
-            return is_domain
+            if not is_domain:
+                raise
+            return True
         except TheirError as error:
             return error.reason in (PROFILE_UNKNOWN, NAME_INVALID)
         return False
