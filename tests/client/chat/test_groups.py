@@ -1,12 +1,16 @@
 """Groups by dm3: each message goes to each member, at a name whose profile has the member's key."""
 
+from dataclasses import replace
+
 import pytest
 from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, Device, wrapped
 
 from postroom.client.chat import ChatError
 from postroom.client.sending import SendOutcome
+from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import MessageType
+from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.status import sending
 from postroom.protocols.status.enums import ChatKind, PayloadType
 from postroom.protocols.status.verify import ChatRef
@@ -51,7 +55,67 @@ def test_members_who_never_wrote_to_each_other_know_each_others_names(
 ) -> None:
     target = bob.chats.find(group)
     assert sorted(target.receivers) == [ALICE, CAROL]
-    assert target.names[network[CAROL].key] == CAROL
+
+
+def test_what_others_say_of_names_is_not_passed_on(network: ChatNetwork, group: str, bob: Device) -> None:
+    assert network[CAROL].key not in bob.chats.find(group).names
+    bob.send(GROUP, "hello")
+    bob.chats.refresh()
+    assert bob.chats.memory.name_of(network[CAROL].key) == ""
+
+
+def false_name(network: ChatNetwork) -> str:
+    """A name of Mallory's whose profile has Carol's signing key, as anybody's can."""
+    mallory, carol = network[MALLORY], network[CAROL]
+    name = "a.eth"
+    network.services[f"ds-{name}"] = replace(mallory.service, name=name)
+    network.publish_service(name, f"https://ds-{name}")
+    profile = UserProfile(mallory.keys.encryption.public, carol.keys.signing.public, (f"ds-{name}",))
+    network.registry.put(name, PROFILE_KEY, data_uri(profile.as_json()))
+    return name
+
+
+def say(network: ChatNetwork, receiver: str, name: str) -> None:
+    """Mallory says to somebody that this is Carol's name."""
+    chat = ChatRef(ChatKind.ONE_TO_ONE, network[receiver].key)
+    wrapper = wrapped(sending.text_message(chat, network.now_ms, network.now_ms, "psst"), network[MALLORY].author)
+    network[MALLORY].pass_on(receiver, wrapper, PayloadType.CHAT_MESSAGE, "psst", names={network[CAROL].key: name})
+
+
+def test_what_a_stranger_says_of_a_member_diverts_nothing(network: ChatNetwork, alice: Device, bob: Device) -> None:
+    say(network, BOB, false_name(network))
+    bob.pull()
+    alice.chats.create_group(GROUP, [BOB, CAROL])
+    bob.pull()
+    assert sorted(bob.chats.find(GROUP).receivers) == [ALICE, CAROL]
+    assert bob.chats.memory.name_of(network[CAROL].key) == ""
+
+
+def test_what_a_member_has_said_does_not_count_when_the_member_is_removed(
+    network: ChatNetwork, alice: Device, bob: Device
+) -> None:
+    name = false_name(network)
+    say(network, BOB, name)
+    alice.chats.create_group(GROUP, [BOB, CAROL, MALLORY])
+    bob.pull()
+    assert name in bob.chats.find(GROUP).receivers
+    bob.send(GROUP, "Mallory gets it anyway")
+    alice.chats.remove_member(GROUP, MALLORY)
+    bob.pull()
+    assert sorted(bob.chats.find(GROUP).receivers) == [ALICE, CAROL]
+
+
+def test_the_name_with_which_the_owner_added_a_member_counts_even_if_it_cannot_be_looked_up(
+    network: ChatNetwork, alice: Device
+) -> None:
+    alice.chats.create_group(GROUP, [BOB, CAROL, MALLORY])
+    say(network, ALICE, false_name(network))
+    alice.pull()
+    network.registry.away = {CAROL}
+    network.tick(3_600_000)
+    sent = alice.send(GROUP, "for members")
+    assert sorted(it.to for it in sent.deliveries) == [BOB, CAROL, MALLORY]
+    assert set(alice.unsent()) == {CAROL}
 
 
 def test_a_message_that_an_admin_deletes_is_deleted_for_all_whatever_they_take(
@@ -73,21 +137,20 @@ def test_a_message_that_an_admin_deletes_is_deleted_for_all_whatever_they_take(
 
 
 def test_a_name_that_another_says_gets_nothing_unless_its_profile_has_the_members_key(
-    network: ChatNetwork, group: str, bob: Device
+    network: ChatNetwork, group: str, alice: Device, bob: Device
 ) -> None:
     false = network.add("a.eth", UserKeys.random())
-    mallory = network[MALLORY]
-    chat = ChatRef(ChatKind.ONE_TO_ONE, bob.chats.own)
-    wrapper = wrapped(sending.text_message(chat, network.now_ms, network.now_ms, "psst"), mallory.author)
-    mallory.pass_on(BOB, wrapper, PayloadType.CHAT_MESSAGE, "psst", names={network[CAROL].key: false.name})
+    say(network, BOB, false.name)
+    alice.chats.add_members(group, [MALLORY])
     bob.pull()
-    assert bob.chats.memory.names_of(network[CAROL].key) == ["a.eth", CAROL]
-    assert bob.chats.find(group).names[network[CAROL].key] == CAROL
+    key = network[CAROL].key
+    assert sorted(bob.chats.memory.names_said(key, lambda _: True)) == [false.name, CAROL]
+    assert CAROL in bob.chats.find(group).receivers
     network.registry.away = {"a.eth"}
     sent = bob.send(GROUP, "for members")
     network.registry.away = set()
     bob.pull()
-    assert sorted(it.to for it in sent.deliveries) == [ALICE, CAROL]
+    assert sorted(it.to for it in sent.deliveries) == [ALICE, CAROL, MALLORY]
     assert false.service.waiting == []
 
 

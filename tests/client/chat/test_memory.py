@@ -92,11 +92,11 @@ def test_whom_the_owner_wrote_to_by_a_name_has_that_name_until_there_is_an_answe
     network[BOB].service.is_down = True
     alice.send(BOB, "stored and not sent")
     memory = network.device(ALICE).chats.memory
-    assert (memory.name_proven(bob), memory.names_of(bob), memory.proven.get(bob)) == (BOB, [BOB], None)
+    assert (memory.name_of(bob), memory.names_of(bob), memory.proven.get(bob)) == (BOB, [BOB], None)
     network[BOB].service.is_down = False
     alice.pull()
     memory = network.device(ALICE).chats.memory
-    assert (memory.name_proven(bob), memory.names_of(bob), memory.proven.get(bob)) == (BOB, [BOB], None)
+    assert (memory.name_of(bob), memory.names_of(bob), memory.proven.get(bob)) == (BOB, [BOB], None)
 
 
 def test_a_name_that_messages_came_from_is_shown_before_one_that_was_written_to(
@@ -111,22 +111,22 @@ def test_a_name_that_messages_came_from_is_shown_before_one_that_was_written_to(
     alice.send("a.a.bob.eth", "and a third one")
     alice.chats.refresh()
     memory = alice.chats.memory
-    assert memory.name_proven(bob.key) == "a.bob.eth"
-    assert memory.names_of(bob.key) == ["a.bob.eth", "a.a.bob.eth", BOB]
+    assert memory.name_of(bob.key) == "a.bob.eth"
+    assert memory.names_of(bob.key) == ["a.bob.eth", BOB, "a.a.bob.eth"]
 
 
 def test_members_have_the_names_with_which_the_owner_added_them(network: ChatNetwork, alice: Device) -> None:
     alice.chats.create_group("Lunch", [BOB, CAROL])
     alice.chats.refresh()
-    assert alice.chats.memory.name_proven(network[CAROL].key) == CAROL
+    assert alice.chats.memory.name_of(network[CAROL].key) == CAROL
 
 
 def test_what_others_say_of_names_is_not_looked_up(network: ChatNetwork, alice: Device, bob: Device) -> None:
     alice.chats.create_group("Lunch", [BOB, CAROL])
     bob.pull()
     memory = bob.chats.memory
-    assert memory.said[network[CAROL].key] == {CAROL}
-    assert memory.name_proven(network[CAROL].key) == ""
+    assert memory.names_said(network[CAROL].key, {alice.chats.own}.__contains__) == [CAROL]
+    assert memory.name_of(network[CAROL].key) == ""
 
 
 def test_the_newest_record_of_a_channel_counts_although_it_is_not_delivered(

@@ -93,7 +93,7 @@ def test_two_domains_chat(network: DomainNetwork, shop: Device, bank: Device) ->
     shop.pull()
     bank.pull()
     assert shop.texts(TO_BANK) == bank.texts(TO_SHOP) == ["hello!", "(deleted)"]
-    assert bank.chats.memory.name_proven(shop.chats.own) == TO_SHOP
+    assert bank.chats.memory.name_of(shop.chats.own) == TO_SHOP
 
 
 def test_what_was_sent_is_kept_like_what_was_received(network: DomainNetwork, shop: Device, bank: Device) -> None:
@@ -182,7 +182,7 @@ def test_the_first_author_is_pinned_and_another_one_is_shown_with_a_mark(network
     assert texts(bank, network[SHOP].key) == [("first", False)]
     assert texts(bank, STRANGER.public) == [("second", True)]
     assert bank.chats.find(TO_SHOP).ref.id == network[SHOP].key
-    assert bank.chats.memory.name_proven(STRANGER.public) == ""
+    assert bank.chats.memory.name_of(STRANGER.public) == ""
 
 
 def test_which_key_is_pinned_does_not_depend_on_what_a_device_gets_first(network: DomainNetwork) -> None:

@@ -48,7 +48,7 @@ def list_contacts(options: ChatOptions, as_json: AsJson = False) -> None:
         contacts, authors = chats.contacts(), authors_of_updates(chats.memory.log)
         people: dict[str, Any] = {
             key: {
-                "name": (contacts[key].ens_name if key in contacts else "") or chats.memory.name_proven(key),
+                "name": (contacts[key].ens_name if key in contacts else "") or chats.memory.name_of(key),
                 "added": key in contacts and is_added(contacts[key]),
                 "added_you": key in authors,
                 "tags": list(contacts[key].system_tags) if key in contacts else [],

@@ -25,7 +25,7 @@ def list_chats(options: ChatOptions, as_json: AsJson = False) -> None:
     with options.open() as chats:
         view = chats.view()
         found = [(chat, view.messages(chat.ref, 1)) for chat in view.chats()]
-        people = people_as_json(view, found, proven=chats.memory.name_proven)
+        people = people_as_json(view, found, name_of=chats.memory.name_of)
         shown = [_with_deliveries(chats.memory, chat, messages) for chat, messages in found]
     if as_json:
         print_json({"chats": list(shown), "people": people})
@@ -51,7 +51,7 @@ def show(
         ref = chats.find(to).ref
         view = chats.view()
         chat, messages = view.chat(ref), view.messages(ref, last)
-        people = people_as_json(view, [(chat, messages)], proven=chats.memory.name_proven)
+        people = people_as_json(view, [(chat, messages)], name_of=chats.memory.name_of)
         shown = _with_deliveries(chats.memory, chat, messages)
     if as_json:
         print_json({**shown, "people": people})
@@ -71,6 +71,7 @@ def who(
     a domain that others say is theirs, whose key you do not know: only messages of a group with them go there.
     """
     from postroom.client.chat.domain_keys import standing_of
+    from postroom.client.chat.nlweb_carrier import domain_at
     from postroom.protocols.status.view_json import people_as_json
 
     with options.open() as chats:
@@ -80,13 +81,14 @@ def who(
         view, domains = chats.view(), chats.memory.domains
         found = [(chat, view.messages(chat.ref)) for chat in view.chats()]
         others = [key for domain in domains.values() for key in domain.all_keys]
-        people: Any = people_as_json(view, found, others, proven=chats.memory.name_proven)
-        names = {key: chats.memory.names_of(key) for key in people}
-        said = {key: [each.domain for each in chats.memory.said_domains.get(key, ())] for key in people}
-    standing = {key: {**dict.fromkeys(said[key], "said"), **standing_of(domains, key)} for key in people}
+        people: Any = people_as_json(view, found, others, name_of=chats.memory.name_of)
+        said = {key: chats.memory.names_said(key, lambda _: True) for key in people}
+        names = {key: list(dict.fromkeys((*chats.memory.names_of(key), *said[key]))) for key in people}
+    domains_said = {key: [domain for name in said[key] if (domain := domain_at(name)) is not None] for key in people}
+    standing = {key: {**dict.fromkeys(domains_said[key], "said"), **standing_of(domains, key)} for key in people}
     if as_json:
         print_json({
-            key: {**person, "names": list(names[key]), "domains": dict(standing[key])} for key, person in people.items()
+            key: {**person, "names": [*names[key]], "domains": dict(standing[key])} for key, person in people.items()
         })  # fmt: skip
         return
     rows = [
@@ -115,7 +117,7 @@ def discarded(options: ChatOptions, as_json: AsJson = False) -> None:
     with options.open() as chats:
         view, memory = chats.view(), chats.memory
         facts = view.not_shown()
-        people = people_as_json(view, [], (fact.author for fact, _ in facts), proven=memory.name_proven)
+        people = people_as_json(view, [], (fact.author for fact, _ in facts), name_of=memory.name_of)
     not_shown = [not_shown_as_json(view, fact, reason) for fact, reason in facts]
     if as_json:
         print_json({

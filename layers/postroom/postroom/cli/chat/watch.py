@@ -41,7 +41,7 @@ def _print(chats: "Chats", change: "ChatChange", *, as_json: bool) -> None:
 
     view = chats.view()
     chat = view.chat(change.chat)
-    people = people_as_json(view, [(chat, [change.message])], proven=chats.memory.name_proven)
+    people = people_as_json(view, [(chat, [change.message])], name_of=chats.memory.name_of)
     message = {**shown_as_json(change.message), **change.delivery.as_json()}
     if as_json:
         print_json_line({

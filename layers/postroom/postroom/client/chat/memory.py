@@ -16,7 +16,7 @@ from postroom.client.chat.entries import ChatEntry, ReadEntry, verify_carried
 from postroom.client.chat.nlweb_carrier import address_of
 from postroom.client.chat.profiles_sent import SentContactUpdate
 from postroom.client.chat.reading import ConversationReader
-from postroom.client.chat.said_domains import SaidDomains, said_domains
+from postroom.client.chat.said_names import SaidName, said_by_domains, said_over_dm3
 from postroom.client.chat.unsent import Unsent, UnsentMessage, read_unsent
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
 from postroom.core.errors import TheirError
@@ -68,14 +68,14 @@ class ChatMemory:
     requests to delete messages, with what the archive has left of them.
 
     `proven`: the names that a key's messages came from, by the key; `looked_up`: those whose profile had it when the
-    owner wrote to them or named them to a group; `said`: what others say of names. `names_used`: of the members of a
-    group, in a message of the owner, by the key of its fact. `channels`: the newest record of each channel.
-    `identities`, `contact_updates`: those that the owner sent. `profile`: the newest identity that the owner's devices
-    sent to each other; None: none did. `unsent`: what is not delivered yet, by the key of its fact.
+    owner wrote to them or named them to a group, with the time; `said`: what others say of names and domains, with who
+    said it and when first. `names_used`: of the members of a group, in a message of the owner, by the key of its fact.
+    `channels`: the newest record of each channel. `identities`, `contact_updates`: those that the owner sent.
+    `profile`: the newest identity that the owner's devices sent to each other; None: none did. `unsent`: what is not
+    delivered yet, by the key of its fact.
 
-    `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `said_domains`: what
-    domains say of others' domains. `is_domain`: the owner has sent messages as one. `sent_to_domains_ms`: the time of
-    the newest that a post office has accepted; 0: none.
+    `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `is_domain`: the owner
+    has sent messages as one. `sent_to_domains_ms`: the time of the newest that a post office has accepted; 0: none.
     """
 
     log: ChatLog
@@ -83,8 +83,8 @@ class ChatMemory:
     wrappers: dict[bytes, CarriedWrapper] = field(default_factory=dict)
     buried: list[tuple[Fact, Tombstone]] = field(default_factory=list)
     proven: dict[ChatKey, set[str]] = field(default_factory=dict)
-    looked_up: dict[ChatKey, set[str]] = field(default_factory=dict)
-    said: dict[ChatKey, set[str]] = field(default_factory=dict)
+    looked_up: dict[ChatKey, dict[str, int]] = field(default_factory=dict)
+    said: dict[ChatKey, dict[tuple[str, ChatKey], int]] = field(default_factory=dict)
     channels: dict[str, ChannelRecord] = field(default_factory=dict)
     identities: list[SentProfile] = field(default_factory=list)
     names_used: dict[bytes, Mapping[ChatKey, str]] = field(default_factory=dict)
@@ -92,7 +92,6 @@ class ChatMemory:
     profile: Fact | None = None
     unsent: dict[bytes, list[Unsent]] = field(default_factory=dict)
     domains: dict[str, DomainKey] = field(default_factory=dict)
-    said_domains: SaidDomains = field(default_factory=dict)
     is_domain: bool = False
     sent_to_domains_ms: int = 0
     discarded: list[DiscardedMessage] = field(default_factory=list)
@@ -114,31 +113,31 @@ class ChatMemory:
         """A key whose messages came from a name; None: none did."""
         return next((key for key, names in self.proven.items() if name in names), None)
 
-    def name_proven(self, key: ChatKey) -> str:
+    def name_of(self, key: ChatKey) -> str:
         """A name from which messages of a key came, otherwise one that was looked up, or a domain that has it; empty:
         there is none."""
-        names = self.proven.get(key) or self.looked_up.get(key, set())
-        return min(names, default="") or next(iter(self.addresses_of(key)), "")
+        return next(iter(self.names_of(key)), "")
 
     def names_proven(self, key: ChatKey) -> list[str]:
         """The names and domains of `names_of` that others have not only said."""
         return [*sorted(self.proven.get(key, ())), *self.addresses_of(key)]
 
     def names_of(self, key: ChatKey) -> list[str]:
-        """The names at which a key may be reached: those proven first, then those that were looked up, then those that
-        others say, then domains."""
-        names = (names.get(key, set()) for names in (self.proven, self.looked_up, self.said))
-        return [*dict.fromkeys(name for each in names for name in sorted(each)), *self.addresses_of(key)]
+        """The names at which a key may be reached: those proven first, then those that were looked up, the first
+        first, then domains."""
+        looked_up = self.looked_up.get(key, {})
+        names = (*sorted(self.proven.get(key, ())), *sorted(looked_up, key=lambda name: (looked_up[name], name)))
+        return [*dict.fromkeys(names), *self.addresses_of(key)]
 
     def addresses_of(self, key: ChatKey) -> list[str]:
         """The domains that have a key, as `address_of` names them."""
         return [address_of(domain) for domain in domains_of(self.domains, key)]
 
-    def addresses_said(self, key: ChatKey, may_say: Callable[[ChatKey], bool]) -> list[str]:
-        """The domains, as `address_of` names them, that those who may have said of a key, the first said first: who
-        is in the group that is written to."""
-        said = self.said_domains.get(key, ())
-        return list(dict.fromkeys(address_of(each.domain) for each in said if may_say(each.sayer)))
+    def names_said(self, key: ChatKey, may_say: Callable[[ChatKey], bool]) -> list[str]:
+        """The names and domains that those who may have said of a key, the first said first: who is in the group that
+        is written to."""
+        said = ((at_ms, name) for (name, sayer), at_ms in self.said.get(key, {}).items() if may_say(sayer))
+        return list(dict.fromkeys(name for _, name in sorted(said)))
 
 
 def read_memory(reader: ConversationReader) -> ChatMemory:
@@ -186,7 +185,10 @@ def _add_conversation(memory: ChatMemory, owner: str, partner: str, entries: Seq
             ids |= dict.fromkeys(entry.hashes, fact.id)
             if entry.carrier == memory.log.own:
                 other = other or _other_of_two(memory, fact)
-                _note_looked_up(memory, fact, entry.carried, partner)
+                _note_looked_up(memory, fact, entry.carried, partner, entry.came_ms)
+            else:
+                for said in said_over_dm3(entry):
+                    _note_said(memory, said)
             _note_buried(memory, fact, entry, removed)
             if entry.author == owner == partner and entry.carrier == memory.log.own:
                 _note_channel(memory, entry.channel)
@@ -220,7 +222,8 @@ def _add_from_domains(memory: ChatMemory, owner: str, entries: Iterable[ReadEntr
             of_others.append(entry)
     came = [entry for entry in of_others if entry.domain != owner]
     memory.domains |= keys_of_domains(memory.log, came)
-    memory.said_domains = said_domains(memory.domains, came, frozenset({own, owner}))
+    for said in said_by_domains(memory.domains, came, frozenset({own, owner})):
+        _note_said(memory, said)
     for entry in of_others:
         if entry.payload is None:
             continue
@@ -246,11 +249,17 @@ def _note_discarded(memory: ChatMemory, entry: ChatEntry, error: TheirError | No
         memory.discarded.append(DiscardedMessage(address_of(entry.domain), entry.message_hash, error))
 
 
-def _note_looked_up(memory: ChatMemory, fact: Fact, carried: CarriedWrapper, receiver: str) -> None:
+def _note_looked_up(memory: ChatMemory, fact: Fact, carried: CarriedWrapper, receiver: str, at_ms: int) -> None:
     """The names that the owner's devices looked up to send a message of the owner."""
     other = _other_of_two(memory, fact)
     for key, name in (*carried.names.items(), *([(other, receiver)] if other else [])):
-        memory.looked_up.setdefault(key, set()).add(name)
+        known = memory.looked_up.setdefault(key, {})
+        known[name] = min(at_ms, known.get(name, at_ms))
+
+
+def _note_said(memory: ChatMemory, said: SaidName) -> None:
+    known = memory.said.setdefault(said.member, {})
+    known[said.name, said.sayer] = min(said.at_ms, known.get((said.name, said.sayer), said.at_ms))
 
 
 def _other_of_two(memory: ChatMemory, fact: Fact) -> ChatKey | None:
@@ -268,8 +277,6 @@ def _add_carried(
     if entry.carrier == fact.author or not hashes.get(partner):
         hashes[partner] = entry.message_hash
     _note_sent(memory, fact, carried, partner, is_delivered=True)
-    for key, name in carried.names.items() if not entry.domain else ():
-        memory.said.setdefault(key, set()).add(name)
     return fact
 
 
@@ -349,7 +356,7 @@ def _add_unsent(memory: ChatMemory, unsent: UnsentMessage) -> None:
     receiver = normalize(unsent.to)
     memory.unsent.setdefault(fact.key, []).append(unsent)
     memory.hashes.setdefault(fact.key, {})[receiver] = unsent.sealed.message_hash if unsent.sealed else ""
-    _note_looked_up(memory, fact, carried, receiver)
+    _note_looked_up(memory, fact, carried, receiver, unsent.timestamp_ms)
     _note_sent(memory, fact, carried, receiver, is_delivered=False)
     if receiver == normalize(unsent.message.metadata.sender):
         _note_channel(memory, find_channel(unsent.message))

@@ -127,4 +127,4 @@ class _ShownTexts:
 
     def _name(self, author: ChatKey) -> str:
         """The author as chats name it."""
-        return self.memory.name_proven(author) or f"{pseudonym(author)} ({short_key(author)})"
+        return self.memory.name_of(author) or f"{pseudonym(author)} ({short_key(author)})"

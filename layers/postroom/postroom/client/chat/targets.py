@@ -1,6 +1,6 @@
 """The chats that a user names, and whom messages in them go to."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from postroom.client.chat.dm3_carrier import chat_key_at
@@ -22,8 +22,8 @@ from postroom.protocols.status.verify import ChatRef
 class ChatTarget:
     """A chat, and whom a message in it goes to: dm3 names, and domains as `address_of` names them.
 
-    `names`: of members, which others may need for an answer. Domains that others have said are not among them: only who
-    knows a domain's key speaks of it.
+    `names`: of members, which others may need for an answer. What others have said is not among them: nobody's word is
+    passed on.
     """
 
     ref: ChatRef
@@ -152,8 +152,8 @@ class TargetFinder:
         for member in chat.members:
             if (name := self._name_of(member)) is not None:
                 names[member] = name
-            elif addresses := self.memory.addresses_said(member, chat.members.__contains__):
-                said[member] = addresses[0]
+            elif (name := self._name_said(member, chat.members)) is not None:
+                said[member] = name
         others = [member for member in chat.members if member != self.memory.log.own]
         reached = {**names, **said}
         return ChatTarget(
@@ -169,11 +169,15 @@ class TargetFinder:
             return self.name
         return self.name_among(key, filter(self.reaches, self.memory.names_of(key)))
 
+    def _name_said(self, key: ChatKey, members: Container[ChatKey]) -> str | None:
+        """A name that a member of a group says of another; None: none does, or none whose profile has the key."""
+        return self.name_among(key, filter(self.reaches, self.memory.names_said(key, members.__contains__)))
+
     def name_among(self, key: ChatKey, names: Iterable[str]) -> str | None:
         """The first name whose profile has a key; None: none has it.
 
-        If it cannot be looked up now, one from which messages of the key came is used, and none that others say: it may
-        have any key by the time that the message is encrypted.
+        If it cannot be looked up now, one from which messages of the key came is used, or to which the owner wrote, and
+        none that others say: it may have any key by the time that the message is encrypted.
         """
         for name in names:
             if domain_at(name) is not None:
@@ -182,7 +186,7 @@ class TargetFinder:
                 if chat_key_at(self.profiles.user(name)) == key:
                     return name
             except NotNowError:
-                if name in self.memory.proven.get(key, ()):
+                if name in self.memory.names_of(key):
                     return name
             except TheirError:
                 continue

@@ -104,7 +104,7 @@ def _unreached(
                     (
                         names.get(member),
                         *memory.addresses_of(member),
-                        *memory.addresses_said(member, partial(group.had_member, clock=fact.clock)),
+                        *memory.names_said(member, partial(group.had_member, clock=fact.clock)),
                     )
                 )
             )

@@ -48,18 +48,19 @@ def people_as_json(
     chats: Iterable[tuple[ShownChat, list[ShownChatMessage]]],
     others: Iterable[ChatKey] = (),
     *,
-    proven: Callable[[ChatKey], str] = lambda _: "",
+    name_of: Callable[[ChatKey], str] = lambda _: "",
 ) -> dict[str, JsonValue]:
     """Everybody in these chats, by key: `{name, pseudonym, short_key, ens_name, display_name}`.
 
-    `name`: the one that a carrier has proven (`proven`); empty: none. `ens_name`, `display_name`: what the user says.
+    `name`: the one by which they can be written to (`name_of`); empty: none is known. `ens_name`, `display_name`: what
+    the user says.
     """
     names = view.names()
     keys = set(others)
     keys.update(key for chat, messages in chats for key in _keys_in(chat, messages))
     return {
         key: {
-            "name": proven(key),
+            "name": name_of(key),
             "pseudonym": pseudonym(key),
             "short_key": short_key(key),
             "ens_name": names[key].ens_name if key in names else "",

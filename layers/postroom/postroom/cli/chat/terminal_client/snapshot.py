@@ -95,7 +95,7 @@ def newest_came(chats: Chats) -> int:
 def _names(chats: Chats, memory: ChatMemory, view: ChatView) -> KnownNames:
     said = {key: names.ens_name or names.display_name for key, names in view.names().items()}
     keys = {*memory.proven, *memory.looked_up, *(domain.key for domain in memory.domains.values() if domain.key)}
-    proven = {key: memory.name_proven(key) for key in keys}
+    proven = {key: memory.name_of(key) for key in keys}
     return KnownNames({**proven, chats.own: chats.name}, said)
 
 
@@ -133,8 +133,7 @@ def _to(chats: Chats, ref: ChatRef) -> str:
             return ref.id
     if ref.id == chats.own:
         return chats.name
-    key = ChatKey(ref.id)
-    return chats.memory.name_proven(key) or next(iter(chats.memory.names_of(key)), "")
+    return chats.memory.name_of(ChatKey(ref.id))
 
 
 def _came(memory: ChatMemory, ref: ChatRef, messages: Iterable[ShownChatMessage]) -> dict[MessageId, int]:

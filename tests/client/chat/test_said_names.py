@@ -116,7 +116,7 @@ def test_what_is_said_first_is_used_and_on_all_devices(network: DomainNetwork, b
     for address in (TO_EVE, address_of("aaa.example"), TO_EVE):
         say(network, CAFE, network[EVE].key, address)
     assert TO_EVE in receivers(bank)[0]
-    assert bank.chats.memory.addresses_said(network[EVE].key, lambda _: True) == [TO_EVE, "nlweb:aaa.example"]
+    assert bank.chats.memory.names_said(network[EVE].key, lambda _: True) == [TO_EVE, "nlweb:aaa.example"]
 
 
 def test_a_key_that_is_known_at_a_domain_is_reached_there(network: DomainNetwork, bank: Device) -> None:
@@ -210,7 +210,7 @@ def test_nothing_is_said_of_the_owner(network: DomainNetwork, bank: Device) -> N
     say(network, CAFE, bank.chats.own, TO_SPY)
     say(network, CAFE, network[EVE].key, TO_BANK)
     assert network[EVE].key in receivers(bank)[1]
-    assert bank.chats.memory.said_domains == {}
+    assert bank.chats.memory.said == {}
 
 
 def _hello(network: DomainNetwork) -> sending.ChatMessage:
