@@ -3,13 +3,17 @@
 import json
 from base64 import b64encode
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 from tests.client.chat.network import ALICE, BOB, CAROL, ChatNetwork
+from tests.protocols.status.known import Field
 
 from postroom.client.chat.channels import (
     MAX_RECEIVERS,
     ChannelRecord,
+    belongs_to,
+    channel_message,
     find_channel,
     find_channel_in_body,
     write_channel,
@@ -19,6 +23,8 @@ from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.dm3 import Dm3Draft
 from postroom.core.ijson import JsonValue
 from postroom.protocols.dm3.message import Attachment, Dm3Message
+from postroom.protocols.status.codec import read_payload, write_payload
+from postroom.protocols.status.enums import PayloadType
 
 RECORD = ChannelRecord("tea", 7, True, (BOB, CAROL), True)
 HEAD = "data:application/vnd.postroom.chat-channel+json;base64,"
@@ -37,6 +43,16 @@ def test_a_record_is_found_as_it_was_written(network: ChatNetwork, record: Chann
     body = write_channel_body(CarriedWrapper(b"\x01", None), record)
     assert (body["Status"], find_channel_in_body(body)) == ("AQ==", record)
     assert write_channel_body(CarriedWrapper(b"\x01", None), None) == {"Status": "AQ=="}
+
+
+def test_the_message_beside_a_record_has_its_digest() -> None:
+    text = b'{"channel":"tea","clock":7,"joined":true,"relay":true,"to":["bob.eth","carol.eth"]}'
+    message = channel_message(RECORD)
+    assert (message.id, message.clock, message.unknown) == ("tea", 7, bytes(Field(2000, sha256(text).digest())))
+    read = read_payload(PayloadType.SYNC_INSTALLATION_PUBLIC_CHAT, write_payload(message))
+    assert belongs_to(RECORD, read)
+    for other in (replace(RECORD, receivers=(BOB,)), replace(RECORD, relays=False), replace(RECORD, is_joined=False)):
+        assert not belongs_to(other, read)
 
 
 @pytest.mark.parametrize(

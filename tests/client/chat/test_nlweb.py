@@ -14,7 +14,7 @@ from postroom.api.states import State
 from postroom.client.archive import MemoryHome, verify
 from postroom.client.archive.nlweb_messages import is_sent, keep_sent_nlweb, read_content
 from postroom.client.chat import ChatError, Chats, NoOutboxError, NoSuchChatError, SentTo
-from postroom.client.chat.channels import ChannelRecord, write_channel_body
+from postroom.client.chat.channels import ChannelRecord, channel_message, write_channel_body
 from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.domain_keys import OTHER_KEY, DomainKey
 from postroom.client.chat.index import ChatIndex
@@ -435,7 +435,7 @@ def test_a_channel_that_waits_for_the_post_office_is_joined(network: DomainNetwo
 def test_nobody_else_joins_a_channel_for_the_owner(network: DomainNetwork, shop: Device, bank: Device) -> None:
     network.introduce(SHOP, BANK)
     record = ChannelRecord("tea", network.tick(), True, (address_of(EVE),), True)
-    joins = SyncInstallationPublicChat(record.clock, record.channel)
+    joins = channel_message(record)
     text = sending.text_message(to(network[SHOP].key), record.clock, record.clock, "tea?")
     for domain, message, author, said in (
         (SHOP, joins, network[BANK].author, record),  # from another domain
@@ -444,6 +444,9 @@ def test_nobody_else_joins_a_channel_for_the_owner(network: DomainNetwork, shop:
         (BANK, text, network[BANK].author, record),  # beside another message
         (BANK, joins, network[BANK].author, replace(record, channel="coffee")),
         (BANK, joins, network[BANK].author, replace(record, clock=record.clock + 1)),
+        (BANK, joins, network[BANK].author, replace(record, receivers=(address_of(SHOP),))),
+        (BANK, joins, network[BANK].author, replace(record, is_joined=False)),
+        (BANK, SyncInstallationPublicChat(record.clock, record.channel), network[BANK].author, record),
     ):
         carried = CarriedWrapper(wrapped(message, author), None)
         network.domain(domain).office.deliver(BANK, SUBJECT, write_channel_body(carried, said))

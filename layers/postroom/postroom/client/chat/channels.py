@@ -2,17 +2,20 @@
 
 A record is in a message to oneself, beside Status's own message between devices: that one has neither receivers, nor
 does it say that a channel was left. In a dm3 message it is an attachment; in an NLWeb message, of an owner who is only
-a domain, it is the member `Channel` of the Body. The newest record of a channel counts.
+a domain, it is the member `Channel` of the Body. Others may write for a domain, so Status's message, which the owner's
+key has signed, has the record's digest in a field of our own. The newest record of a channel counts.
 """
 
 from base64 import b64encode
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 import orjson
 
 from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import CHANNEL, receiver_named, write_body
+from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.core.typed_members import Members
@@ -22,6 +25,8 @@ from postroom.protocols.status.chats import is_channel
 from postroom.protocols.status.messages import StatusMessage, SyncInstallationPublicChat
 
 MAX_RECEIVERS: Final = 1000
+_DIGEST: Final = b"\x82\x7d\x20"
+"""Field 2000, of 32 bytes, as protobuf writes it."""
 _URI: Final = "data:application/vnd.postroom.chat-channel+json;base64,"
 
 
@@ -89,12 +94,15 @@ def find_channel_in_body(body: JsonValue) -> ChannelRecord | None:
     return parse_channel(body.get(CHANNEL)) if isinstance(body, dict) else None
 
 
+def channel_message(record: ChannelRecord) -> SyncInstallationPublicChat:
+    """The message between one's own devices that a record stands beside."""
+    digest = sha256(stringify(channel_json(record))).digest()
+    return SyncInstallationPublicChat(record.clock, record.channel, _DIGEST + digest)
+
+
 def belongs_to(record: ChannelRecord, message: StatusMessage | None) -> bool:
     """Whether a message between one's own devices is the one that a record stands beside."""
-    return isinstance(message, SyncInstallationPublicChat) and (message.id, message.clock) == (
-        record.channel,
-        record.clock,
-    )
+    return message == channel_message(record)
 
 
 def _read(value: object) -> ChannelRecord:

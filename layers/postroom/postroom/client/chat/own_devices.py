@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from postroom.client.chat.channels import ChannelRecord
+from postroom.client.chat.channels import ChannelRecord, channel_message
 from postroom.client.chat.domain_keys import trust, trusted_keys
 from postroom.client.chat.errors import ChatError, NoSuchChatError
 from postroom.client.chat.nlweb_carrier import domain_at, receiver_named
@@ -22,7 +22,6 @@ from postroom.protocols.status.messages import (
     PairInstallation,
     SyncClearHistory,
     SyncDeleteForMeMessage,
-    SyncInstallationPublicChat,
 )
 from postroom.protocols.status.verify import ChatRef
 
@@ -63,7 +62,7 @@ class OwnDeviceChats(OwnerChats):
         known = self.memory.channels.get(channel)
         clock = next_clock(self._now_ms(), known.clock if known else 0)
         record = ChannelRecord(channel, clock, is_joined, receivers, relays)
-        return self._send_to_own_devices(SyncInstallationPublicChat(clock, channel), record)
+        return self._send_to_own_devices(channel_message(record), record)
 
     def trust(self, domain: str, key: ChatKey) -> SentChatMessage:
         """Take a key as that of an NLWeb domain, on all devices, whatever key came first.

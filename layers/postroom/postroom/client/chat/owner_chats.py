@@ -177,7 +177,7 @@ class OwnerChats:
 
     def pass_on(self) -> Iterator[SentTo]:
         """Pass each signed message of the channels that are relayed on, once, to whoever it did not come from."""
-        view = self.view()
+        view, targets = self.view(), self._targets()
         drafts: list[Dm3Draft] = []
         to_domains: list[UnsentToDomain] = []
         for record in self.memory.channels.values():
@@ -192,7 +192,7 @@ class OwnerChats:
                 text = plain_text(fact.message)
                 type_ = carried.type or type_of_message(fact.message)
                 uris = encodings(carried.wrapper, type_, {}, typed=carried.type is None)
-                new = [each for each in record.receivers if each not in known]
+                new = [each for each in record.receivers if each not in known and targets.reaches(each)]
                 drafts += [Dm3Draft(each, text, encodings=uris) for each in new if domain_at(each) is None]
                 to_domains += _for_domains(new, CarriedWrapper(carried.wrapper, carried.type), self._now_ms())
         self.refresh()
