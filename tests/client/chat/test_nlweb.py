@@ -7,8 +7,8 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from tests.client.chat.domain_network import BANK, BOOKS, CAFE, EVE, SHOP, DomainNetwork, Outbox
-from tests.client.chat.network import ALICE, BOB, CAROL, Device, Person, Waiting, wrapped
+from tests.client.chat.domain_network import BANK, BOOKS, CAFE, EVE, SHOP, DomainNetwork, DomainPerson, Outbox
+from tests.client.chat.network import ALICE, BOB, CAROL, Device, Person, Service, Waiting, wrapped
 
 from postroom.api.states import State
 from postroom.client.archive import MemoryHome, verify
@@ -28,6 +28,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.encodings import decode_base64
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.names.registry import PROFILE_KEY
+from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.stored import Received, StoredEnvelope
 from postroom.protocols.nlweb.sign import Draft, sign, write
 from postroom.protocols.status import sending
@@ -467,6 +468,21 @@ def test_nobody_else_joins_a_channel_for_the_owner(network: DomainNetwork, shop:
 
 
 # --- dm3 names ----------------------------------------------------------------------------------------------------
+def test_who_could_not_send_as_a_domain_is_not_only_one(network: DomainNetwork) -> None:
+    name = "nina.eth"
+    nina = network.people[name] = DomainPerson(network, name, UserKeys.random(), Service(network, name))
+    network.services[f"ds-{name}"] = nina.service
+    nina.office.error = RefusedError("no sender", reason="NotASender")
+    nina.device().chats.name_device(str(uuid4()), "laptop")
+    network.publish_service(name, f"https://ds-{name}")
+    nina.publish()
+    network.tick(3_600_000)
+    nina.device().send(BOB, "hello")
+    network.registry.away = {name}
+    network.tick(3_600_000)
+    assert nina.device().send(BOB, "hello again").deliveries[0].to == BOB
+
+
 def test_who_is_only_a_domain_is_refused_before_anything_is_stored_for_a_dm3_name(
     network: DomainNetwork, shop: Device, bank: Device
 ) -> None:

@@ -75,7 +75,8 @@ class ChatMemory:
     delivered yet, by the key of its fact.
 
     `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `is_domain`: the owner
-    has sent messages as one. `sent_to_domains_ms`: the time of the newest that a post office has accepted; 0: none.
+    has sent messages as one, which a post office has accepted; `is_dm3_name`: messages of chats over dm3.
+    `sent_to_domains_ms`: the time of the newest that a post office has accepted; 0: none.
     """
 
     log: ChatLog
@@ -93,6 +94,7 @@ class ChatMemory:
     unsent: dict[bytes, list[Unsent]] = field(default_factory=dict)
     domains: dict[str, DomainKey] = field(default_factory=dict)
     is_domain: bool = False
+    is_dm3_name: bool = False
     sent_to_domains_ms: int = 0
     discarded: list[DiscardedMessage] = field(default_factory=list)
 
@@ -184,6 +186,7 @@ def _add_conversation(memory: ChatMemory, owner: str, partner: str, entries: Seq
             fact = _add_carried(memory, partner, entry, entry.carried, entry.payload)
             ids |= dict.fromkeys(entry.hashes, fact.id)
             if entry.carrier == memory.log.own:
+                memory.is_dm3_name = True
                 other = other or _other_of_two(memory, fact)
                 _note_looked_up(memory, fact, entry.carried, partner, entry.came_ms)
             else:
@@ -370,7 +373,6 @@ def _add_unsent_to_domain(memory: ChatMemory, owner: str, unsent: UnsentToDomain
     memory.hashes.setdefault(fact.key, {}).setdefault(unsent.to, "")
     _note_sent(memory, fact, unsent.carried, unsent.to, is_delivered=False)
     if unsent.domain == owner:
-        memory.is_domain = True
         _note_profile(memory, fact)
         _note_channel_of_domain(memory, fact, unsent.channel)
 

@@ -82,17 +82,18 @@ class TargetFinder:
     def is_only_domain(self) -> bool:
         """Whether the owner has no dm3 profile. It is not looked up if the owner has sent dm3 messages and no other.
 
-        Raises NotNowError: it cannot be looked up now, and the owner has sent nothing yet.
+        If it cannot be looked up now, it is there if dm3 messages were sent. Raises NotNowError: the owner has sent
+        nothing yet.
         """
-        is_domain = self.memory.is_domain
-        if not is_domain and self.name in self.memory.proven.get(self.memory.log.own, ()):
+        is_domain, is_dm3_name = self.memory.is_domain, self.memory.is_dm3_name
+        if is_dm3_name and not is_domain:
             return False
         try:
             self.profiles.user(self.name)
         except NotNowError:
-            if not is_domain:
+            if not is_domain and not is_dm3_name:
                 raise
-            return True
+            return not is_dm3_name
         except TheirError as error:
             return error.reason in (PROFILE_UNKNOWN, NAME_INVALID)
         return False
