@@ -237,10 +237,12 @@ def test_a_member_whose_name_nobody_knows_is_named_after_sending_and_beside_the_
         await client.type("who is there")
         await client.press("enter")
         await client.work()
-        assert client.status.startswith(f"not reached, as nobody knows a name: {stranger}")
+        assert client.status.startswith(f"not reached, as no name to write to is known: {stranger}")
         head, *problem = client.messages.split("who is there")[0].splitlines()[-4:]
         assert head.endswith("alice.eth")
-        assert " ".join("".join(problem).split()).startswith(f"! not reached, as nobody knows a name: {stranger}")
+        assert " ".join("".join(problem).split()).startswith(
+            f"! not reached, as no name to write to is known: {stranger}"
+        )
         assert {cell_len(line) for line in client.lines} == {WIDTH}
 
     show_client(alice, scenario)

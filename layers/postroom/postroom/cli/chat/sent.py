@@ -35,7 +35,7 @@ def print_sent(sent: "SentChatMessage", *, as_json: bool) -> Exit:
             print_line(f"{each.outcome}: {each.to}{f': {why}' if why else ''}")
         print_line(f"message {sent.id}")
     for key in sent.unreached:
-        note(f"not reached: nobody knows a name of {key}")
+        note(f"not reached: no name of {key} to write to is known")
     outcomes = {each.outcome for each in sent.deliveries}
     if SendOutcome.REFUSED in outcomes:
         return Exit.REFUSED

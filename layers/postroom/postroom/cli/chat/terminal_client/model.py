@@ -469,7 +469,7 @@ class ClientModel:
 def _undelivered(sent: SentChatMessage, names: KnownNames) -> Iterator[str]:
     """Who never gets what was sent. Whom it waits for stands beside it, as long as it waits."""
     if sent.unreached:
-        yield f"not reached, as nobody knows a name: {', '.join(map(names.title, sent.unreached))}"
+        yield f"not reached, as no name to write to is known: {', '.join(map(names.title, sent.unreached))}"
     for each in sent.deliveries:
         if each.outcome is SendOutcome.REFUSED:
             yield safe_text(f"refused by {each.to}: {each.reason} {each.detail}")

@@ -157,7 +157,7 @@ def problems_in_words(state: DeliveryState, names: KnownNames) -> str:
         if each.reason
     ]
     unreached = ", ".join(map(names.title, state.unreached))
-    return "; ".join([*refused, *([f"not reached, as nobody knows a name: {unreached}"] if unreached else [])])
+    return "; ".join([*refused, *([f"not reached, as no name to write to is known: {unreached}"] if unreached else [])])
 
 
 def _what(part: UnsentPart) -> str:
