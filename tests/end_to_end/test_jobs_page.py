@@ -8,7 +8,8 @@ import pytest
 from tests.end_to_end.shells import open_shell
 from typer.testing import CliRunner
 
-from postroom.cli.app import app, jobs
+from postroom.cli import jobs
+from postroom.cli.app import app
 from postroom.demo.scenes import Story
 from postroom.demo.stack import RECEIVER, DemoStack
 from postroom.jobs.reading import Damage

@@ -91,7 +91,8 @@ class ChatDevice:
 
     def _name_of(self, key: ChatKey) -> str:
         """A name of a key: proven by its messages, otherwise as others say."""
-        return self.chats.memory.names_of(key)[0]
+        memory = self.chats.memory
+        return memory.name_of(key) or memory.names_said(key, lambda _: True)[0]
 
 
 @dataclass(frozen=True, slots=True)
