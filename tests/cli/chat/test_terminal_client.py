@@ -280,7 +280,7 @@ def test_what_is_done_with_another_s_message_waits_beside_it(network: ChatNetwor
         await client.press("enter", "escape", "1", "p")
         await client.work()
         words = " ".join(client.messages.replace(SELECTED, " ").split())
-        assert "bob.eth [pinned] · reaction waits for bob.eth, pin waits for bob.eth hi yourself" in words
+        assert "bob.eth [pinned] · pin waits for bob.eth, reaction waits for bob.eth hi yourself" in words
         network[BOB].service.is_down = False
         await client.pull()
         assert "waits" not in client.text

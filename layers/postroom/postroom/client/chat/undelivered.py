@@ -30,7 +30,7 @@ _KINDS: Final[tuple[tuple[type[StatusMessage], str], ...]] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class UnsentPart:
     """A message, or an edit, a deletion, a pin or a reaction, that one receiver has not got.
 
@@ -44,7 +44,7 @@ class UnsentPart:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryState:
-    """What is not delivered of a message. `unreached`: members of its group whose name nobody knew."""
+    """What is not delivered of a message, in order. `unreached`: members of its group whose name nobody knew."""
 
     unsent: tuple[UnsentPart, ...] = ()
     unreached: tuple[ChatKey, ...] = ()
@@ -65,7 +65,8 @@ def find_undelivered(
     unsent = _unsent(memory, chat, ids)
     unreached = _unreached(memory, chat, messages) if chat.ref.kind is ChatKind.PRIVATE_GROUP else {}
     return {
-        id_: DeliveryState(tuple(unsent.get(id_, ())), unreached.get(id_, ()))
+        # In order: the archive lists what waits by the hashes of its states.
+        id_: DeliveryState(tuple(sorted(unsent.get(id_, ()))), unreached.get(id_, ()))
         for id_ in ids
         if id_ in unsent or id_ in unreached
     }
