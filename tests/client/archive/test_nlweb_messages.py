@@ -7,7 +7,13 @@ from tests.client.archive.mail import KEYS, SENT_AT, archive
 from tests.client.archive.test_verify import received
 
 from postroom.client.archive import Archive, verify
-from postroom.client.archive.nlweb_messages import NlwebContent, is_sent, keep_sent_nlweb, read_content
+from postroom.client.archive.nlweb_messages import (
+    NlwebContent,
+    is_sent,
+    keep_sent_nlweb,
+    read_content,
+    sent_correlation,
+)
 from postroom.client.archive.ownership import NotThisHomeError, Ownership, put_ownership
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.stored import Received
@@ -33,6 +39,7 @@ def test_a_message_is_kept_once_in_the_conversation_with_its_receiver(body: Any)
     assert is_sent(first)
     assert read_content(first) == NlwebContent(mine.owner, "b.com", "Hello@Host", body, is_sent=True)
     assert first.timestamp_ms == SENT_AT
+    assert sent_correlation(first) == CORRELATION
 
 
 def test_a_message_that_was_received_is_read_as_before() -> None:
@@ -60,6 +67,8 @@ def test_a_message_that_is_kept_while_the_archive_moves_is_an_error() -> None:
         keep(mine)
 
 
-@pytest.mark.parametrize("receipt", ["{}", "[]", "no JSON", '{"sent": "true"}', '{"sent": 1}'])
+@pytest.mark.parametrize("receipt", ["{}", "[]", "no JSON", '{"sent": "true"}', '{"sent": 1}', '{"correlation": "1"}'])
 def test_only_a_receipt_that_says_so_makes_a_sent_message(receipt: str) -> None:
-    assert not is_sent(Received("id", SENT_AT, "b.com", receipt, "{}"))
+    entry = Received("id", SENT_AT, "b.com", receipt, "{}")
+    assert not is_sent(entry)
+    assert sent_correlation(entry) == ""

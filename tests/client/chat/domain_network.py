@@ -36,7 +36,8 @@ class PostOffice:
     """The post office of a domain. `error`: what it answers. `state`: of all messages. `loses_answers`: so many.
 
     A token sends one message. All that was sent is in `service.seen`, by its token, with its content. `ended`: the
-    states and reasons of single messages, by Correlation. `listings`: how often all of them were requested.
+    states and reasons of single messages, by Correlation. `listings`: how often all of them were requested. `read`: the
+    Correlations that were read of them.
     """
 
     network: ChatNetwork
@@ -47,6 +48,7 @@ class PostOffice:
     ended: dict[str, tuple[State, str]] = field(default_factory=dict)
     queued_ms: dict[str, int] = field(default_factory=dict)
     listings: int = 0
+    read: list[str] = field(default_factory=list)
 
     def send(self, to: str, subject: str, body: JsonValue, *, token: str) -> Queued:
         if self.error:
@@ -76,6 +78,7 @@ class PostOffice:
             state, reason = self.ended.get(correlation, (State.DELIVERED, ""))
             queued_at = write_timestamp(self.queued_ms[correlation])
             detail = f"because of {reason}" if reason else ""
+            self.read.append(correlation)
             yield SentMessage(correlation, state, to, subject, queued_at, reason=reason, detail=detail)
 
     @staticmethod

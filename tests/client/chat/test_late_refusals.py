@@ -1,7 +1,7 @@
 """Messages to domains that are refused after the owner's post office has accepted them."""
 
 from collections.abc import Callable
-from uuid import NAMESPACE_URL, uuid5
+from pathlib import Path
 
 import pytest
 from tests.client.chat.domain_network import BANK, SHOP, DomainNetwork, PostOffice
@@ -9,10 +9,11 @@ from tests.client.chat.network import ALICE, BOB, Device
 from tests.client.chat.test_dying import deaths
 
 from postroom.api.states import State
-from postroom.client.archive import Archive
+from postroom.client.archive import Archive, MemoryHome
 from postroom.client.archive.nlweb_messages import is_sent
-from postroom.client.chat import SentTo
-from postroom.client.chat.late_refusals import LOOKED_AFTER_MS, store_late_refusals
+from postroom.client.chat import Chats, SentTo
+from postroom.client.chat.index import ChatIndex
+from postroom.client.chat.late_refusals import LOOKED_FOR_MS
 from postroom.client.chat.nlweb_carrier import SUBJECT, address_of
 from postroom.client.chat.undelivered import DeliveryState, UnsentPart, find_undelivered
 from postroom.client.mailbox import RefusedError, UnavailableError, UntrustedHostError
@@ -21,6 +22,7 @@ from postroom.protocols.dm3.stored import Received
 
 TO_SHOP, TO_BANK = address_of(SHOP), address_of(BANK)
 HOUR_MS = 3_600_000
+DAY_MS = 24 * HOUR_MS
 
 
 @pytest.fixture
@@ -96,34 +98,84 @@ def test_it_is_said_once_and_not_sent_again(network: DomainNetwork, shop: Device
     assert len(kept) == sent - 1, "all but what was said to the own devices"
 
 
-@pytest.mark.parametrize("subject", [SUBJECT, "Hello@Host"])
-def test_no_conversation_is_opened_for_what_is_known_or_no_chat(
-    shop: Device, office: PostOffice, monkeypatch: pytest.MonkeyPatch, subject: str
+def test_no_conversation_is_opened(
+    network: DomainNetwork, shop: Device, office: PostOffice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = end(office, shop)
-    office.send(BANK, subject, {"Status": "AAAA"}, token="1")
-    other = str(uuid5(NAMESPACE_URL, "1"))
-    office.ended[other] = (State.REFUSED, "UnexpectedSubject")
+    """Not for what is known, and not for what another home has sent through the same outbox."""
+    end(office, shop)
+    other = network.domain(SHOP).device(MemoryHome())
+    other.chats.trust(BANK, network[BANK].key)
+    end(office, other)
+    shop.chats.refresh()
+    assert len(shop.chats.memory.sent_to_domains) > 1
     opened: list[str] = []
-    monkeypatch.setattr(Archive, "open", lambda _, partner: opened.append(partner) or [])
-    assert store_late_refusals(shop.archive, office, {known}, 0) == []
-    assert opened == ([BANK] if subject == SUBJECT else [])
+    opens = Archive.open
+    monkeypatch.setattr(Archive, "open", lambda archive, partner: opened.append(partner) or opens(archive, partner))
+    for _ in range(2):
+        network.device(SHOP).chats.refresh()
+        [*shop.chats.deliver_due()]
+    assert BANK not in opened
+    assert shop.unsent() == [f"{TO_BANK}: SenderNotWanted"]
 
 
-def test_one_listing_is_requested_and_only_for_two_days(network: DomainNetwork, shop: Device) -> None:
+def test_the_index_knows_what_was_sent(network: DomainNetwork, office: PostOffice, tmp_path: Path) -> None:
+    def chats() -> Chats:
+        archive = network[SHOP].archive()
+        return Chats(archive, network[SHOP].sender(), ChatIndex(archive, tmp_path))
+
+    end(office, network.device(SHOP))
+    sent = chats().memory.sent_to_domains
+    assert sent == chats().memory.sent_to_domains
+    assert sent.keys() == office.queued_ms.keys()
+    again = chats()
+    again.send_through(lambda: office)
+    assert [it.reason for it in again.deliver_due()] == ["SenderNotWanted"]
+
+
+def test_other_messages_of_the_outbox_are_passed_over(shop: Device, office: PostOffice) -> None:
+    end(office, shop)
+    office.send(BANK, SUBJECT, {"Status": "AAAA"}, token="1")
+    office.send(BANK, "Hello@Host", {}, token="2")
+    assert [it.reason for it in shop.pull()[1]] == ["SenderNotWanted"]
+
+
+def test_one_listing_is_requested_as_long_as_the_outbox_remembers(network: DomainNetwork, shop: Device) -> None:
     office = network.domain(SHOP).office
-    assert LOOKED_AFTER_MS == 48 * HOUR_MS
-    for hours, listings in ((0, 1), (24, 1), (23, 1), (2, 0)):
-        network.tick(hours * HOUR_MS)
+    assert LOOKED_FOR_MS == 30 * DAY_MS
+    for days, listings in ((0, 1), (2, 1), (27, 1), (1, 0)):
+        network.tick(days * DAY_MS)
         office.listings = 0
-        shop.pull()
-        assert office.listings == listings, hours
+        network.device(SHOP).pull()
+        assert office.listings == listings, days
+
+
+def test_a_process_looks_once_for_what_was_delivered(shop: Device, office: PostOffice) -> None:
+    """And again for what is still being sent."""
+    correlation = end(office, shop, State.QUEUED, "")
+    office.listings = 0
+    shop.pull()
+    shop.pull()
+    assert office.listings == 2
+    office.ended[correlation] = (State.DELIVERED, "")
+    shop.pull()
+    shop.pull()
+    assert office.listings == 3
+
+
+def test_the_list_is_read_until_all_were_in_it(shop: Device, office: PostOffice) -> None:
+    shop.chats.send_through(lambda: office)
+    end(office, shop, State.QUEUED, "")
+    shop.pull()
+    assert len(office.read) > 1
+    office.read.clear()
+    shop.pull()
+    assert len(office.read) == 1, "the newest; what is older was delivered"
 
 
 def test_nothing_is_requested_if_nothing_was_sent_to_domains(network: DomainNetwork) -> None:
     bank = network.device(BANK)
     network.domain(BANK).office.listings = 0
-    network.tick(72 * HOUR_MS)
+    network.tick(31 * DAY_MS)
     bank.pull()
     alice = network.device(ALICE)
     alice.chats.send_through(lambda: network.domain(BANK).office)
@@ -132,9 +184,26 @@ def test_nothing_is_requested_if_nothing_was_sent_to_domains(network: DomainNetw
     assert network.domain(BANK).office.listings == 0
 
 
-def test_what_is_older_is_not_read(network: DomainNetwork, shop: Device, office: PostOffice) -> None:
+@pytest.mark.parametrize(("waits", "away"), [(0, 60), (30, 23), (49, 23), (0, 29 * 24)], ids=lambda hours: f"{hours} h")
+def test_the_owner_may_be_away_before_it_is_accepted_and_after(
+    network: DomainNetwork, shop: Device, office: PostOffice, waits: int, away: int
+) -> None:
+    office.error = UnavailableError("down")
+    shop.send(TO_BANK, "hello")
+    network.tick(waits * HOUR_MS)
+    office.error = None
+    network.device(SHOP).pull()
+    accepted = max(office.queued_ms, key=lambda each: office.queued_ms[each])
+    office.ended[accepted] = (State.GIVEN_UP, "OutboundFailed")
+    network.tick(away * HOUR_MS)
+    # What was sent since does not hide it.
+    network.device(SHOP).send(TO_BANK, "new")
+    assert [it.reason for it in network.device(SHOP).pull()[1]] == ["OutboundFailed"]
+
+
+def test_what_is_older_is_not_looked_for(network: DomainNetwork, shop: Device, office: PostOffice) -> None:
     end(office, shop)
-    network.tick(49 * HOUR_MS)
+    network.tick(30 * DAY_MS)
     shop.send(TO_BANK, "new")
     assert shop.pull()[1] == []
 

@@ -4,6 +4,7 @@ One that was sent is kept like one that was received, in the conversation with i
 was sent. The post office has signed it: the archive has neither its Hash nor its Signature.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import orjson
@@ -61,11 +62,20 @@ def read_content(entry: Received) -> NlwebContent:
 
 def is_sent(entry: Received) -> bool:
     """Whether a stored message is one that the owner sent."""
+    return _receipt_of(entry).get(SENT) is True
+
+
+def sent_correlation(entry: Received) -> str:
+    """The Correlation that a message has in the owner's outbox; empty: the owner has not sent it."""
+    return str(_receipt_of(entry).get("correlation", "")) if is_sent(entry) else ""
+
+
+def _receipt_of(entry: Received) -> Mapping[str, JsonValue]:
     try:
         receipt = orjson.loads(entry.receipt)
     except orjson.JSONDecodeError:
-        return False
-    return isinstance(receipt, dict) and receipt.get(SENT) is True
+        return {}
+    return receipt if isinstance(receipt, dict) else {}
 
 
 def _read_sent(data: bytes) -> NlwebContent:

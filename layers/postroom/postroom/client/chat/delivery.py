@@ -3,14 +3,13 @@
 To names it is by dm3, to NLWeb domains through the outbox of the owner's post office.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from postroom.client.archive import Archive
 from postroom.client.archive.sent_messages import keep_sent
 from postroom.client.chat.domain_delivery import ChatOutbox, deliver_to_domain
-from postroom.client.chat.late_refusals import LOOKED_AFTER_MS, store_late_refusals
 from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.unsent import Unsent, UnsentMessage, remove_unsent, replace_unsent, store_unsent
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
@@ -71,21 +70,6 @@ class ChatDelivery:
             self._keep(taken)
             raise
         self._keep(taken)
-
-    def find_late_refusals(self, known: Collection[str], newest_ms: int) -> list[SentTo]:
-        """Find and store which messages to domains were refused after the post office had accepted them. `known`: as
-        of `store_late_refusals`. `newest_ms`: when the newest message to a domain was sent.
-
-        No request is made if that is too long ago. If the outbox cannot be used now, it is tried the next time. Raises
-        as `Archive` does.
-        """
-        since_ms = int(self.sender.clock() * 1000) - LOOKED_AFTER_MS
-        if self.outbox is None or newest_ms < since_ms:
-            return []
-        try:
-            return store_late_refusals(self.archive, self.outbox(), known, since_ms)
-        except MailboxError:
-            return []
 
     def _deliver_all(self, messages: Iterable[Unsent], taken: list[_Taken]) -> Iterator[SentTo]:
         since = 0.0

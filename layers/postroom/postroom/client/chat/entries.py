@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
-from postroom.client.archive.nlweb_messages import NlwebContent, read_content
+from postroom.client.archive.nlweb_messages import NlwebContent, read_content, sent_correlation
 from postroom.client.chat.channels import ChannelRecord, find_channel, find_channel_in_body
 from postroom.client.chat.dm3_carrier import CarriedWrapper, carrier_key, differs, find_wrapper
 from postroom.client.chat.nlweb_carrier import SUBJECT, read_body
@@ -30,7 +30,8 @@ class ChatEntry:
     which the owner sent if there is a carrier, and which proves no key otherwise; empty: it is a dm3 message.
 
     `carried`: the wrapper; None: it has none. `payload`: what is in the wrapper; None: it was discarded for `error`.
-    `channel`: the record of a channel beside it; over NLWeb, only in a message of a domain to itself.
+    `channel`: the record of a channel beside it; over NLWeb, only in a message of a domain to itself. `correlation`: in
+    the owner's outbox; empty: it was not sent through one.
     """
 
     message_hash: str
@@ -47,6 +48,7 @@ class ChatEntry:
     error: TheirError | None = None
     channel: ChannelRecord | None = None
     domain: str = ""
+    correlation: str = ""
 
 
 ReadEntry: TypeAlias = ChatEntry | Tombstone
@@ -134,6 +136,7 @@ def read_nlweb_message(entry: Received, own: ChatKey) -> ChatEntry | None:
         discarded or error,
         find_channel_in_body(content.body) if content.sender == content.receiver else None,
         domain=entry.author,
+        correlation=sent_correlation(entry),
     )
 
 

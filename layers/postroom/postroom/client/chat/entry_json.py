@@ -44,6 +44,7 @@ def write_read_entry(entry: ReadEntry) -> bytes:
         value["channel"] = write_channel(entry.channel)
     if entry.domain:
         value["domain"] = entry.domain
+        value["correlation"] = entry.correlation
         if entry.carried is None and entry.error is not None:
             value["error"] = [str(entry.error.reason), entry.error.detail]
     return orjson.dumps(value)
@@ -81,6 +82,7 @@ def parse_read_entry(data: bytes, own: ChatKey) -> ReadEntry:
         error or (_error(*members.texts("error", 2)) if "error" in members else None),
         read_channel(members.text("channel")) if "channel" in members else None,
         domain,
+        members.text("correlation") if domain else "",
     )
 
 

@@ -4,91 +4,81 @@ The post office tries for 23 hours. What became of a message is in its outbox, a
 stored as unsent, with the reason, beside the message as it was kept.
 """
 
-from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Final
-
-import orjson
 
 from postroom.api.schemas import SentMessage
 from postroom.api.states import State
 from postroom.client.archive import Archive
-from postroom.client.archive.nlweb_messages import is_sent, read_content
-from postroom.client.chat.channels import find_channel_in_body
 from postroom.client.chat.domain_delivery import ChatOutbox
-from postroom.client.chat.nlweb_carrier import SUBJECT, read_body
+from postroom.client.chat.entries import ChatEntry
 from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.unsent import store_unsent
 from postroom.client.chat.unsent_to_domain import UnsentToDomain
+from postroom.client.mailbox import MailboxError
 from postroom.client.sending import SendOutcome
-from postroom.core.errors import TheirError
-from postroom.protocols.dm3.stored import Received
-from postroom.protocols.nlweb.timestamp import read_timestamp
 
-LOOKED_AFTER_MS: Final = 48 * 3_600_000
-"""So long after it was sent, a message is looked after: the post office tries for 23 hours, and the owner may be away
-for a night."""
+LOOKED_FOR_MS: Final = 30 * 24 * 3_600_000
+"""So long after it was written, a message is looked for: an outbox remembers it for that long."""
 
 
-def store_late_refusals(archive: Archive, outbox: ChatOutbox, known: Collection[str], since_ms: int) -> list[SentTo]:
-    """Store what was refused of the messages that were sent since then. `known`: the Correlations of refused ones that
-    are stored.
+@dataclass(frozen=True, slots=True)
+class LateRefusals:
+    """Finds in an outbox what became of messages. `ended`: the Correlations of those of which it has found the end."""
 
-    Raises as `Archive` does; MailboxError, as the outbox does.
-    """
-    found: list[UnsentToDomain] = []
-    details = []
-    for domain, refused in _refused_since(outbox, known, since_ms).items():
-        for entry in archive.open(domain):
-            if isinstance(entry, Received) and (sent := refused.get(_correlation_of(entry))) is not None:
-                message = _unsent(domain, entry, sent)
-                if message is not None:
-                    found.append(message)
-                    details.append(sent.detail)
-    if found:
-        store_unsent(archive, found)
-    return [
-        SentTo(each.to, SendOutcome.REFUSED, each.refused, detail) for each, detail in zip(found, details, strict=True)
-    ]
+    archive: Archive
+    ended: set[str] = field(default_factory=set)
+
+    def find(self, outbox: Callable[[], ChatOutbox], sent: Mapping[str, ChatEntry], now_ms: int) -> list[SentTo]:
+        """Find and store which messages were refused or given up. `outbox`: opens it. `sent`: the messages that it has
+        accepted, by Correlation, but for those that are stored as refused.
+
+        No request is made if there is none to look for. If the outbox cannot be used now, it is tried the next time.
+        Raises as `Archive` does.
+        """
+        wanted = {
+            correlation: entry
+            for correlation, entry in sent.items()
+            if correlation not in self.ended and entry.sent_ms >= now_ms - LOOKED_FOR_MS
+        }
+        try:
+            ended = _find_ended(outbox(), wanted) if wanted else {}
+        except MailboxError:
+            return []
+        refused = [
+            (message, each.detail)
+            for correlation, each in ended.items()
+            if each.state is not State.DELIVERED and (message := _unsent(wanted[correlation], each)) is not None
+        ]
+        if refused:
+            store_unsent(self.archive, [message for message, _ in refused])
+        self.ended.update(ended)
+        return [SentTo(message.to, SendOutcome.REFUSED, message.refused, detail) for message, detail in refused]
 
 
-def _refused_since(
-    outbox: ChatOutbox, known: Collection[str], since_ms: int
-) -> Mapping[str, Mapping[str, SentMessage]]:
-    """The messages with chats that were refused or given up, by domain and Correlation."""
-    found: defaultdict[str, dict[str, SentMessage]] = defaultdict(dict)
+def _find_ended(outbox: ChatOutbox, correlations: Collection[str]) -> Mapping[str, SentMessage]:
+    """Those of the messages that are not being sent any more. The list is read until all of them were in it."""
+    found: dict[str, SentMessage] = {}
+    left = set(correlations)
     for sent in outbox.sent():
-        if _sent_ms(sent) < since_ms:
-            break
-        is_over = sent.state in (State.REFUSED, State.GIVEN_UP)
-        if is_over and sent.subject == SUBJECT and sent.correlation not in known:
-            found[sent.to][sent.correlation] = sent
+        if sent.correlation in left:
+            left.remove(sent.correlation)
+            if sent.state is not State.QUEUED:
+                found[sent.correlation] = sent
+            if not left:
+                break
     return found
 
 
-def _sent_ms(sent: SentMessage) -> int:
-    try:
-        return read_timestamp(sent.queued_at)
-    except TheirError:
-        return 0
-
-
-def _correlation_of(entry: Received) -> str:
-    """The Correlation of a message that the owner sent; empty: it is another."""
-    return str(orjson.loads(entry.receipt).get("correlation", "")) if is_sent(entry) else ""
-
-
-def _unsent(domain: str, entry: Received, sent: SentMessage) -> UnsentToDomain | None:
-    try:
-        content = read_content(entry)
-        carried = read_body(content.body)
-    except TheirError:
+def _unsent(entry: ChatEntry, sent: SentMessage) -> UnsentToDomain | None:
+    if entry.carried is None:
         return None
     return UnsentToDomain(
-        domain,
-        carried,
-        entry.timestamp_ms,
+        entry.domain,
+        entry.carried,
+        entry.sent_ms,
         sent.reason or str(sent.state),
-        channel=find_channel_in_body(content.body),
+        channel=entry.channel,
         correlation=sent.correlation,
     )

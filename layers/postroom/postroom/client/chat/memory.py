@@ -76,7 +76,7 @@ class ChatMemory:
 
     `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `is_domain`: the owner
     has sent messages as one, which a post office has accepted; `is_dm3_name`: messages of chats over dm3.
-    `sent_to_domains_ms`: the time of the newest that a post office has accepted; 0: none.
+    `sent_to_domains`: those that a post office has accepted, by their Correlations.
     """
 
     log: ChatLog
@@ -95,7 +95,7 @@ class ChatMemory:
     domains: dict[str, DomainKey] = field(default_factory=dict)
     is_domain: bool = False
     is_dm3_name: bool = False
-    sent_to_domains_ms: int = 0
+    sent_to_domains: dict[str, ChatEntry] = field(default_factory=dict)
     discarded: list[DiscardedMessage] = field(default_factory=list)
 
     def view(self) -> ChatView:
@@ -218,8 +218,8 @@ def _add_from_domains(memory: ChatMemory, owner: str, entries: Iterable[ReadEntr
         elif entry.carrier or (entry.domain == owner and entry.payload.author == own):
             memory.proven.setdefault(own, set()).add(owner)
             memory.is_domain = True
-            if entry.carrier:
-                memory.sent_to_domains_ms = max(memory.sent_to_domains_ms, entry.sent_ms)
+            if entry.correlation:
+                memory.sent_to_domains[entry.correlation] = entry
             _add_from_domain(memory, owner, entry, entry.payload)
         else:
             of_others.append(entry)

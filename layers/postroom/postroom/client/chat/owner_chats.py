@@ -11,6 +11,7 @@ from postroom.client.chat.dm3_carrier import CarriedWrapper, dm3_type, encodings
 from postroom.client.chat.domain_delivery import ChatOutbox
 from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
 from postroom.client.chat.index import ChatIndex
+from postroom.client.chat.late_refusals import LateRefusals
 from postroom.client.chat.memory import ChatMemory, read_memory
 from postroom.client.chat.nlweb_carrier import address_of, domain_at
 from postroom.client.chat.profiles_sent import contact_update_of, contact_updates_due, names_of_contact, profile_now
@@ -75,6 +76,7 @@ class OwnerChats:
         self._sender = sender
         self._key = AuthorKey.from_secret(key.secret)
         self._delivery = ChatDelivery(self._archive, sender)
+        self._late_refusals = LateRefusals(self._archive)
         self._reader = ConversationReader(self._archive, self.own, index)
         self._memory: ChatMemory | None = None
 
@@ -170,7 +172,7 @@ class OwnerChats:
     def deliver_due(self) -> Iterator[SentTo]:
         """Send all that is to be sent without the owner writing anything: after each pull. What domains have refused
         since is among the outcomes, once."""
-        yield from self._late_refusals()
+        yield from self._find_late_refusals()
         yield from self.deliver_unsent()
         yield from self.pass_on()
         yield from self.update_contacts()
@@ -199,11 +201,13 @@ class OwnerChats:
         yield from self._delivery.deliver(self._delivery.store(drafts, to_domains=to_domains))
         self.refresh()
 
-    def _late_refusals(self) -> list[SentTo]:
+    def _find_late_refusals(self) -> list[SentTo]:
         """What domains did not take that the post office had accepted: stored, with the reason."""
         unsent = [message for messages in self.memory.unsent.values() for message in messages]
         known = {message.correlation for message in unsent if isinstance(message, UnsentToDomain)}
-        return self._delivery.find_late_refusals(known, self.memory.sent_to_domains_ms)
+        sent = {name: entry for name, entry in self.memory.sent_to_domains.items() if name not in known}
+        outbox = self._delivery.outbox
+        return self._late_refusals.find(outbox, sent, self._now_ms()) if outbox else []
 
     def deliver_unsent(self) -> Iterator[SentTo]:
         """Send what could not be delivered before."""
