@@ -1,5 +1,6 @@
 """`postroom chat pull`: mail comes into the archive, and what waits is sent, over TLS on loopback."""
 
+import pytest
 from tests.cli.chat_commands import ChatCommands
 from tests.cli.chat_commands import api as api
 from tests.cli.chat_commands import chat as chat
@@ -15,9 +16,43 @@ def test_programs_get_what_was_stored_and_each_delivery(chat: ChatCommands) -> N
     chat.network[ALICE].service.is_down = False
     assert chat.said(BOB, "pull") == {
         "kept": 2, "set_aside": {}, "left": {}, "unopened": 0, "damaged": {},
-        "deliveries": [{"to": ALICE, "fate": "taken"}] * 2,
+        "deliveries": [{"to": ALICE, "fate": "taken", "reason": None, "detail": None}] * 2,
     }  # fmt: skip
     assert chat.said(BOB, "pull")["deliveries"] == []
+
+
+@pytest.mark.parametrize("command", ["pull", "watch"])
+def test_what_is_refused_is_printed_with_its_reason(chat: ChatCommands, command: str) -> None:
+    """Also what is shown in no chat, such as a change of a group."""
+    chat.network[BOB].service.is_down = True
+    for name in ("Lunch", "Dinner"):
+        assert chat(ALICE, "group", "create", name, BOB).exit_code == 3
+    words = (command, *(("--seconds", "0") if command == "watch" else ()))
+    assert "refused" not in chat(ALICE, *words).stdout
+    chat.network[BOB].service.is_down = False
+    chat.network[BOB].refuse(ALICE)
+    done = chat(ALICE, *words)
+    assert done.exit_code == 0
+    lines = [f"refused: {BOB}: SenderNotWanted: the receiver blocks this sender"] * 2
+    if command == "pull":
+        assert done.stdout.splitlines()[-2:] == lines
+    else:
+        assert done.stdout.splitlines() == lines[:1], "each reason once"
+    assert "refused" not in chat(ALICE, *words).stdout
+
+
+def test_programs_get_the_reason_of_a_refusal(chat: ChatCommands) -> None:
+    why = {"reason": "SenderNotWanted", "detail": "the receiver blocks this sender"}
+    for words in (("pull",), ("watch", "--seconds", "0")):
+        chat.network[BOB].service.is_down = True
+        assert chat(ALICE, "group", "create", "Lunch", BOB).exit_code == 3
+        chat.network[BOB].service.is_down = False
+        chat.network[BOB].refuse(ALICE)
+        said = chat.said(ALICE, *words)
+        if words == ("pull",):
+            assert said["deliveries"] == [{"to": BOB, "fate": "refused", **why}]
+        else:
+            assert said == {"change": "refused", "to": BOB, **why}
 
 
 def test_a_watch_prints_each_change_with_who_has_not_got_the_message(chat: ChatCommands) -> None:
@@ -28,7 +63,9 @@ def test_a_watch_prints_each_change_with_who_has_not_got_the_message(chat: ChatC
     chat.network[BOB].refuse(ALICE)
     done = chat(ALICE, "watch", "--seconds", "0")
     assert done.exit_code == 0
-    titles, messages = done.stdout.splitlines()[::2], done.stdout.splitlines()[1::2]
+    refused, *lines = done.stdout.splitlines()
+    assert refused == f"refused: {BOB}: SenderNotWanted: the receiver blocks this sender"
+    titles, messages = lines[::2], lines[1::2]
     assert titles == [f"changed in with {BOB}", f"added in with {BOB}"]
     assert messages[0].endswith(f" hello [refused by {BOB}: SenderNotWanted]")
     assert messages[1].endswith(" are you there?")

@@ -9,7 +9,7 @@ import pytest
 from tests.client.chat.network import ALICE, BOB, ChatNetwork, Device, Mailbox, Waiting
 from tests.client.unasync_chats import AIO, async_chats, read_classes
 
-from postroom.client.chat import AsyncChats, ChatError, in_thread
+from postroom.client.chat import AsyncChats, ChatError, SentTo, in_thread
 from postroom.client.chat.chats import PAUSE_SECONDS
 
 
@@ -85,6 +85,20 @@ def test_it_ends_when_nothing_came_for_so_long(bob: Device, monkeypatch: pytest.
     assert asyncio.run(watch()) == []
     assert mail.waits[:2] == [0.02, 0.02]
     assert len(mail.waits) == 3
+
+
+def test_what_is_refused_is_said(network: ChatNetwork, alice: Device) -> None:
+    network[BOB].service.is_down = True
+    alice.chats.create_group("Lunch", [BOB])
+    network[BOB].service.is_down = False
+    network[BOB].refuse(ALICE)
+
+    async def watch() -> list[str]:
+        refused: list[SentTo] = []
+        assert [change async for change in AsyncChats(alice.chats).watch(slow(alice), 0.01, refused.append)] == []
+        return [f"{it.to}: {it.reason}" for it in refused]
+
+    assert asyncio.run(watch()) == [f"{BOB}: SenderNotWanted"]
 
 
 def test_who_is_cancelled_waits_no_longer_than_a_short_time(bob: Device, monkeypatch: pytest.MonkeyPatch) -> None:

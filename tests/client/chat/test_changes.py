@@ -1,14 +1,15 @@
 """What changes in chats, as `watch` yields it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 from tests.client.chat.nameless_member import add_without_name
 from tests.client.chat.network import ALICE, BOB, MALLORY, ChatNetwork, Device, Mailbox
 
-from postroom.client.chat import ChangeKind, ChatChange, chats
+from postroom.client.chat import ChangeKind, ChatChange, SentTo, chats
 from postroom.client.chat.changes import all_shown
 from postroom.client.chat.undelivered import DeliveryState, UnsentPart
+from postroom.client.sending import SendOutcome
 
 
 @dataclass
@@ -16,13 +17,15 @@ class Watched:
     """What changes for a device from one pull to the next one."""
 
     device: Device
+    refused: list[SentTo] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._shown = all_shown(self.device.chats.memory)
 
     def pull(self) -> list[ChatChange]:
         device = self.device
-        _, changes, self._shown = device.chats.pull_changes(Mailbox(device.person.service, device.points), self._shown)
+        mail = Mailbox(device.person.service, device.points)
+        _, self.refused, changes, self._shown = device.chats.pull_changes(mail, self._shown)
         return changes
 
 
@@ -45,8 +48,10 @@ def test_a_change_says_who_has_not_got_the_message(network: ChatNetwork, alice: 
     alice.send(BOB, "hello")
     waits, delivered = DeliveryState((UnsentPart("message", BOB),)), DeliveryState()
     assert [(it.kind, it.delivery) for it in watched.pull()] == [(ChangeKind.ADDED, waits)]
+    assert watched.refused == []
     network[BOB].service.is_down = False
     assert [(it.kind, it.delivery) for it in watched.pull()] == [(ChangeKind.CHANGED, delivered)]
+    assert watched.refused == []
 
 
 def test_that_a_message_is_refused_is_a_change(network: ChatNetwork, alice: Device) -> None:
@@ -55,8 +60,23 @@ def test_that_a_message_is_refused_is_a_change(network: ChatNetwork, alice: Devi
     watched = Watched(alice)
     network[BOB].service.is_down = False
     network[BOB].refuse(ALICE)
+    # With the text, one's own name is refused.
     refused = DeliveryState((UnsentPart("message", BOB, "SenderNotWanted"),))
     assert [(it.kind, it.delivery) for it in watched.pull()] == [(ChangeKind.CHANGED, refused)]
+    assert [(it.to, it.outcome, it.reason) for it in watched.refused] == [(BOB, SendOutcome.REFUSED, "SenderNotWanted")]
+
+
+def test_what_was_refused_and_is_shown_in_no_chat_is_said(network: ChatNetwork, alice: Device) -> None:
+    network[BOB].service.is_down = True
+    alice.chats.create_group("Lunch", [BOB])
+    watched = Watched(alice)
+    network[BOB].service.is_down = False
+    network[BOB].refuse(ALICE)
+    refused: list[SentTo] = []
+    watch = alice.chats.watch(Mailbox(alice.person.service, alice.points), 0, refused.append)
+    assert [*watch] == []
+    assert [(it.to, it.reason) for it in refused] == [(BOB, "SenderNotWanted")]
+    assert watched.pull() == watched.refused == []
 
 
 def test_who_is_not_reached_is_said_of_a_message_that_is_new(network: ChatNetwork, alice: Device) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.client.chat.domain_network import BANK, SHOP, DomainNetwork, PostOffice
-from tests.client.chat.network import ALICE, BOB, Device
+from tests.client.chat.network import ALICE, BOB, Device, Mailbox
 from tests.client.chat.test_dying import deaths
 
 from postroom.api.states import State
@@ -84,6 +84,16 @@ def test_it_is_shown_with_its_reason(
         assert state_of(shop) == DeliveryState((UnsentPart("message", TO_BANK, shown),))
         assert shop.unsent() == [f"{TO_BANK}: {shown}"]
     assert state_of(shop, "before") is None
+
+
+def test_what_is_shown_in_no_chat_is_said(shop: Device, office: PostOffice) -> None:
+    before = set(office.queued_ms)
+    shop.chats.create_group("Lunch", [TO_BANK])
+    [correlation] = office.queued_ms.keys() - before
+    office.ended[correlation] = (State.REFUSED, "SenderNotWanted")
+    refused: list[SentTo] = []
+    assert [*shop.chats.watch(Mailbox(shop.person.service, shop.points), 0, refused.append)] == []
+    assert refused == [SentTo(TO_BANK, SendOutcome.REFUSED, "SenderNotWanted", "because of SenderNotWanted")]
 
 
 def test_it_is_said_once_and_not_sent_again(network: DomainNetwork, shop: Device, office: PostOffice) -> None:

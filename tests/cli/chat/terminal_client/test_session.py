@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.cli.chat.client_screen import StepRunner
-from tests.client.chat.network import BOB, ChatNetwork, Device, Mailbox, Points
+from tests.client.chat.network import BOB, CAROL, ChatNetwork, Device, Mailbox, Points
 
 from postroom.cli.chat.terminal_client import session as session_module
 from postroom.cli.chat.terminal_client.model import ChatWork, FinishedWork, WorkResult
@@ -60,6 +60,24 @@ def test_a_pull_brings_mail_and_sends_what_waits(network: ChatNetwork, alice: De
     assert [event.status for event in events if isinstance(event, PulledMail)] == ["not delivered yet: bob.eth", ""]
     bob.pull()
     assert bob.texts("alice.eth") == ["hello"]
+
+
+def test_a_pull_says_what_was_refused(network: ChatNetwork, alice: Device) -> None:
+    """Also what is shown in no chat, such as a change of a group."""
+    network[BOB].service.is_down = network[CAROL].service.is_down = True
+    for name in ("Lunch", "Dinner"):
+        alice.chats.create_group(name, [BOB, CAROL])
+    network[BOB].service.is_down = False
+    network[BOB].refuse("alice.eth")
+    runner, events = StepRunner(), list[SessionEvent]()
+    session = session_of(alice, runner)
+    for _ in range(2):
+        session.pull(nothing, events.append)
+        runner.run()
+    assert [event.status for event in events if isinstance(event, PulledMail)] == [
+        "not delivered yet: carol.eth; refused by bob.eth: SenderNotWanted",
+        "not delivered yet: carol.eth",
+    ]
 
 
 def test_pulls_that_have_not_begun_are_one(alice: Device) -> None:

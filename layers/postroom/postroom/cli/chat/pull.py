@@ -5,11 +5,11 @@ import typer
 from postroom.cli.archive.inputs import archive_errors
 from postroom.cli.archive.pull import print_pulled
 from postroom.cli.chat.options import ChatOptions
+from postroom.cli.chat.sent import delivery_as_json, print_delivery
 from postroom.cli.exits import Exit
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json
 from postroom.cli.owner import At
-from postroom.cli.terminal import print_line
 
 
 def pull(at: At, options: ChatOptions, as_json: AsJson = False) -> None:
@@ -27,12 +27,12 @@ def pull(at: At, options: ChatOptions, as_json: AsJson = False) -> None:
     if as_json:
         print_json({
             **pulled_as_json(pulled),
-            "deliveries": [{"to": each.to, "fate": str(each.outcome)} for each in deliveries],
+            "deliveries": [delivery_as_json(each) for each in deliveries],
         })  # fmt: skip
     else:
         print_pulled(pulled)
         for each in deliveries:
-            print_line(f"{each.outcome}: {each.to}")
+            print_delivery(each)
     waits = pulled.left or pulled.unopened or pulled.damaged
     if waits or any(each.outcome is SendOutcome.NOT_NOW for each in deliveries):
         raise typer.Exit(Exit.UNAVAILABLE)

@@ -7,7 +7,23 @@ from postroom.cli.output import note, print_json
 from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
-    from postroom.client.chat import SentChatMessage
+    from postroom.client.chat import SentChatMessage, SentTo
+    from postroom.core.ijson import JsonValue
+
+
+def delivery_as_json(sent: "SentTo") -> "dict[str, JsonValue]":
+    """The outcome for one receiver, for programs; a reason and a detail are null if there is none."""
+    return {"to": sent.to, "fate": str(sent.outcome), **why_as_json(sent)}
+
+
+def why_as_json(sent: "SentTo") -> "dict[str, JsonValue]":
+    """Why a message was not taken."""
+    return {"reason": sent.reason or None, "detail": sent.detail or None}
+
+
+def print_delivery(sent: "SentTo") -> None:
+    """Print the outcome for one receiver."""
+    print_line(": ".join(part for part in (str(sent.outcome), sent.to, sent.reason, sent.detail) if part), flush=True)
 
 
 def print_sent(sent: "SentChatMessage", *, as_json: bool) -> Exit:
@@ -20,19 +36,12 @@ def print_sent(sent: "SentChatMessage", *, as_json: bool) -> Exit:
     if as_json:
         print_json({
             "id": sent.id,
-            "deliveries": [
-                {
-                    "to": each.to, "fate": str(each.outcome), "reason": each.reason or None,
-                    "detail": each.detail or None,
-                }
-                for each in sent.deliveries
-            ],
+            "deliveries": [delivery_as_json(each) for each in sent.deliveries],
             "unreached": list(sent.unreached),
         })  # fmt: skip
     else:
         for each in sent.deliveries:
-            why = ": ".join(part for part in (each.reason, each.detail) if part)
-            print_line(f"{each.outcome}: {each.to}{f': {why}' if why else ''}")
+            print_delivery(each)
         print_line(f"message {sent.id}")
     for key in sent.unreached:
         note(f"not reached: no name of {key} to write to is known")

@@ -1,18 +1,20 @@
 """`postroom chat watch`: what happens in the chats, as it happens."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from postroom.cli.archive.inputs import archive_errors
 from postroom.cli.chat.options import ChatOptions
+from postroom.cli.chat.sent import print_delivery, why_as_json
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json_line
 from postroom.cli.owner import At
 from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
-    from postroom.client.chat import ChatChange, Chats
+    from postroom.client.chat import ChatChange, Chats, SentTo
 
 
 def watch(
@@ -26,13 +28,23 @@ def watch(
     """Bring messages as they come, and print each change of a chat.
 
     Beside yours stands who has not got them, or has refused them and why; it is a change when somebody gets one later.
+    Whoever has refused something has a line, too: not all that is sent is a message of a chat.
 
-    With --json, a line for each: {"change": "added|changed|removed", "chat", "message", "people"}.
+    With --json, a line for each: {"change": "added|changed|removed", "chat", "message", "people"}, or
+    {"change": "refused", "to", "reason", "detail"}.
     """
     with archive_errors(), options.open() as chats, options.mailbox(at, chats) as mailbox:
         chats.send_through(lambda: mailbox)
-        for change in chats.watch(mailbox, True if seconds is None else seconds):
+        refused = partial(_print_refused, as_json=as_json)
+        for change in chats.watch(mailbox, True if seconds is None else seconds, refused):
             _print(chats, change, as_json=as_json)
+
+
+def _print_refused(sent: "SentTo", *, as_json: bool) -> None:
+    if as_json:
+        print_json_line({"change": str(sent.outcome), "to": sent.to, **why_as_json(sent)})
+    else:
+        print_delivery(sent)
 
 
 def _print(chats: "Chats", change: "ChatChange", *, as_json: bool) -> None:

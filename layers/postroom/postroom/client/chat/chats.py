@@ -20,6 +20,8 @@ from postroom.client.chat.errors import ChatError, NoSuchChatError
 from postroom.client.chat.groups import GroupChats
 from postroom.client.chat.own_devices import OwnDeviceChats
 from postroom.client.chat.owner_chats import SentChatMessage
+from postroom.client.chat.sent_to import SentTo
+from postroom.client.sending import SendOutcome
 from postroom.protocols.status import sending
 from postroom.protocols.status.enums import ReactionKind
 from postroom.protocols.status.media import Cleaned, MediaType
@@ -139,27 +141,32 @@ class Chats(GroupChats, OwnDeviceChats):
         finally:
             self.refresh()
 
-    def watch(self, mail: WaitingMail, wait: float | bool = True) -> Iterator[ChatChange]:
+    def watch(
+        self, mail: WaitingMail, wait: float | bool = True, refused: Callable[[SentTo], object] = lambda _: None
+    ) -> Iterator[ChatChange]:
         """Pull again and again, and yield each change; what is there at first is no change.
 
-        `wait`: end when no message came for so many seconds; True: never.
+        `wait`: end when no message came for so many seconds; True: never. `refused`: called with who has refused
+        something since and why: also a change of a group, which no chat shows.
         """
         shown = all_shown(self.memory)
         while True:
-            pulled, changes, shown = self.pull_changes(mail, shown)
+            pulled, outcomes, changes, shown = self.pull_changes(mail, shown)
+            for each in outcomes:
+                refused(each)
             yield from changes
             if not has_mail(mail, wait):
                 return
             if stays(pulled):
                 time.sleep(PAUSE_SECONDS)
 
-    def pull_changes(self, mail: MailSource, shown: Shown) -> tuple[Pulled, list[ChatChange], Shown]:
-        """Pull, send what waits to be sent, and compare with what was shown; what is shown now."""
+    def pull_changes(self, mail: MailSource, shown: Shown) -> tuple[Pulled, list[SentTo], list[ChatChange], Shown]:
+        """Pull, send what waits to be sent, and compare with what was shown: what came, who has refused something and
+        why, what has changed, and what is shown now."""
         pulled = self.pull(mail)
-        for _ in self.deliver_due():
-            pass
+        refused = dict.fromkeys(each for each in self.deliver_due() if each.outcome is SendOutcome.REFUSED)
         after = all_shown(self.memory)
-        return pulled, list(changes_between(shown, after)), after
+        return pulled, list(refused), list(changes_between(shown, after)), after
 
 
 def stays(pulled: Pulled) -> bool:

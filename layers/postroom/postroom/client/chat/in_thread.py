@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from postroom.client.chat.changes import ChatChange, all_shown
 from postroom.client.chat.chats import PAUSE_SECONDS, Chats, WaitingMail, has_mail, stays
+from postroom.client.chat.sent_to import SentTo
 from postroom.protocols.status.keys import ChatKey
 
 T = TypeVar("T")
@@ -32,14 +33,20 @@ class ChatsInThread:
         """The owner's name, normalised."""
         return self._chats.name
 
-    async def watch(self, mail: WaitingMail, wait: float | bool = True) -> AsyncIterator[ChatChange]:
+    async def watch(
+        self, mail: WaitingMail, wait: float | bool = True, refused: Callable[[SentTo], object] = lambda _: None
+    ) -> AsyncIterator[ChatChange]:
         """Pull again and again, and yield each change; what is there at first is no change.
 
-        `wait`: end when no message came for so many seconds; True: never.
+        `wait`: end when no message came for so many seconds; True: never. `refused`: called with who has refused
+        something since and why: also a change of a group, which no chat shows.
         """
         shown = await self._in_thread(lambda: all_shown(self._chats.memory))
         while True:
-            pulled, changes, shown = await self._in_thread(partial(self._chats.pull_changes, mail, shown))
+            work = partial(self._chats.pull_changes, mail, shown)
+            pulled, outcomes, changes, shown = await self._in_thread(work)
+            for outcome in outcomes:
+                refused(outcome)
             for change in changes:
                 yield change
             if not await _wait(mail, wait):

@@ -167,3 +167,5 @@ class ChatSession:
         waiting = dict.fromkeys(each.to for each in deliveries if each.outcome is SendOutcome.NOT_NOW)
         if waiting:
             yield f"not delivered yet: {', '.join(waiting)}"
+        refused = (f"{each.to}: {each.reason}" for each in deliveries if each.outcome is SendOutcome.REFUSED)
+        yield from dict.fromkeys(f"refused by {each}" for each in refused)
