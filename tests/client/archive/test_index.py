@@ -86,20 +86,27 @@ def test_the_index_finds_the_same_messages_as_reading_them(index: Index, mine: A
 class FakeChats:
     """Texts of chats, by conversation and ID of the message that carries each, with their times.
 
-    `shown`: what chats show.
+    `shown`: what chats show; `deleted`: own texts of messages that they show as deleted.
     """
 
     said: dict[tuple[str, str], tuple[str, int]]
     shown: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
     readings: int = 0
 
     def texts_of(self, entry: StoredEnvelope | Received) -> SearchableTexts:
         said = self.said.get((entry.author, entry.id)) if isinstance(entry, Received) else None
-        return SearchableTexts(text_of(entry), *(said or ()))
+        return SearchableTexts(text_of(entry), *(said or ()), is_of_chat=said is not None)
 
     def read_shown(self) -> Shown:
         self.readings += 1
-        return lambda hit: replace(hit, author="the author") if hit.text in self.shown else None
+        return self.show
+
+    def show(self, hit: Hit) -> Hit | None:
+        assert hit.is_of_chat
+        if not hit.in_chat:
+            return None if hit.text in self.deleted else hit
+        return replace(hit, author="the author") if hit.text in self.shown else None
 
 
 WORDS = st.text("ab ", max_size=4)
@@ -107,27 +114,45 @@ WORDS = st.text("ab ", max_size=4)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50), deadline=None)
 @given(
-    mail=st.lists(st.tuples(WORDS, WORDS, st.integers(1, 5), st.integers(1, 5)), max_size=8),
+    mail=st.lists(st.tuples(WORDS, st.none() | WORDS, st.integers(1, 5), st.integers(1, 5)), max_size=8),
     shown=st.frozensets(WORDS),
+    deleted=st.frozensets(WORDS),
     wanted=WORDS,
     limit=st.integers(1, 4),
 )
 def test_texts_of_chats_are_found_while_they_are_shown(
-    mail: list[tuple[str, str, int, int]], shown: frozenset[str], wanted: str, limit: int
+    mail: list[tuple[str, str | None, int, int]],
+    shown: frozenset[str],
+    deleted: frozenset[str],
+    wanted: str,
+    limit: int,
 ) -> None:
     entries = [
         replace(NLWEB, id=f"id{number // 2}", author=f"{number % 2}.com", timestamp_ms=at, envelope=own or "-")
         for number, (own, _, at, _) in enumerate(mail)
     ]
-    said = {(entry.author, entry.id): (said, at) for entry, (_, said, _, at) in zip(entries, mail, strict=True)}
-    chats = FakeChats(said, shown)
+    said = {
+        (entry.author, entry.id): (said, at)
+        for entry, (_, said, _, at) in zip(entries, mail, strict=True)
+        if said is not None
+    }
+    chats = FakeChats(said, shown, deleted)
     mine = archive()
     mine.store(entries)
     own_hits = [
-        Hit(entry.author, entry.message_hash, entry.timestamp_ms, entry.author, entry.envelope) for entry in entries
+        Hit(
+            entry.author,
+            entry.message_hash,
+            entry.timestamp_ms,
+            entry.author,
+            entry.envelope,
+            is_of_chat=said is not None,
+        )
+        for entry, (_, said, _, _) in zip(entries, mail, strict=True)
+        if said is None or entry.envelope not in deleted
     ]
     chat_hits = [
-        Hit(entry.author, entry.message_hash, at, "the author", said, in_chat=True)
+        Hit(entry.author, entry.message_hash, at, "the author", said, is_of_chat=True, in_chat=True)
         for entry, (_, said, _, at) in zip(entries, mail, strict=True)
         if said in shown
     ]

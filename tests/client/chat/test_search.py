@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.client.chat.domain_network import BANK, EVE, SHOP, DomainNetwork
-from tests.client.chat.network import ALICE, BOB, Device, wrapped
+from tests.client.chat.network import ALICE, BOB, CAROL, ChatNetwork, Device, wrapped
 from tests.tiers import amount
 
 from postroom.client.archive.index import Hit, Index, SearchableTexts, Shown, scan
@@ -397,6 +397,72 @@ def test_a_message_that_the_archive_has_removed_is_not_found(network: DomainNetw
     assert alices("alpha") == alices("gamma") == []
 
 
+def in_group_of_three(network: ChatNetwork, alice: Device) -> tuple[Device, Device]:
+    """Alice founds Lunch with Bob and Carol; their devices."""
+    alice.chats.create_group("Lunch", [BOB, CAROL])
+    bob, carol = network.device(BOB), network.device(CAROL)
+    bob.pull()
+    carol.pull()
+    return bob, carol
+
+
+def test_what_an_admin_has_deleted_is_not_found(network: DomainNetwork, alices: Searcher, tmp_path: Path) -> None:
+    alice = alices.device
+    bob, carol = in_group_of_three(network, alice)
+    bob.send("Lunch", "mango at noon")
+    bob.chats.edit("Lunch", bob.last("Lunch").id, "mango at one")
+    alice.pull()
+    carol.pull()
+    searchers = [alices, *(Searcher(each, tmp_path / each.person.name) for each in (bob, carol))]
+    for found in searchers:
+        assert set(found.texts("mango")) == {"mango at noon", "mango at one"}
+    alice.chats.delete("Lunch", alice.last("Lunch").id)
+    bob.pull()
+    carol.pull()
+    for found in searchers:
+        assert found.device.texts("Lunch") == ["(deleted)"]
+        assert found("mango") == []
+        found.device.chats.hide("Lunch", found.device.last("Lunch").id)
+        assert found("mango") == []
+        found.device.chats.clear("Lunch")
+        assert found("mango") == []
+
+
+def test_a_deletion_that_the_archive_knows_nothing_of_counts(
+    network: DomainNetwork, alices: Searcher, tmp_path: Path
+) -> None:
+    network[ALICE].takes(MessageType.NEW)
+    bob = network.device(BOB)
+    sent = bob.send(ALICE, "mango")
+    alices.device.pull()
+    assert alices.texts("mango") == ["mango"]
+    bob.chats.delete(ALICE, sent.id)
+    alices.device.pull()
+    assert alices.device.texts(BOB) == ["(deleted)"]
+    assert alices("mango") == Searcher(bob, tmp_path / BOB)("mango") == []
+
+
+def test_the_deletion_of_a_message_takes_both_of_its_texts(network: DomainNetwork, alices: Searcher) -> None:
+    bring_other_text(network, "alpha", "gamma")
+    alice = alices.device
+    alice.pull()
+    at_ms = network.tick()
+    network[BOB].carry(ALICE, sending.deletion(to(network[ALICE].key), at_ms, alice.last(BOB).id))
+    assert (alices.texts("alpha"), alices.texts("gamma")) == (["alpha"], ["gamma"])
+    alice.pull()
+    assert alices("alpha") == alices("gamma") == []
+
+
+def test_a_deletion_that_does_not_count_takes_no_text(network: DomainNetwork, alices: Searcher) -> None:
+    bob, carol = in_group_of_three(network, alices.device)
+    bob.send("Lunch", "mango")
+    carol.pull()
+    group = carol.chats.find("Lunch").ref
+    network[CAROL].carry(ALICE, sending.deletion(group, network.tick(), carol.last("Lunch").id))
+    alices.device.pull()
+    assert alices.texts("mango") == ["mango"]
+
+
 # --- the search ---------------------------------------------------------------------------------------------------
 def test_what_is_not_shown_takes_no_place_among_the_newest(
     shop: Device, in_shop: Searcher, bank: Device, in_bank: Searcher
@@ -436,6 +502,26 @@ def test_chats_are_read_only_if_one_of_their_texts_is_found(
         index.search("hello", 2)
     with pytest.raises(AssertionError, match="chats were read"):
         scan(bank.archive, "hello", 2, unread)
+
+
+def test_chats_are_read_only_if_a_dm3_message_of_a_chat_is_found(
+    network: DomainNetwork, alices: Searcher, tmp_path: Path
+) -> None:
+    network[BOB].post(Dm3Draft(ALICE, "good morning"))
+    network.device(BOB).send(ALICE, "good evening")
+    network[BOB].post(Dm3Draft(ALICE, "good night"))
+    alice = alices.device
+    alice.pull()
+    unread = Unread(ConversationReader(alice.archive, alice.chats.own))
+    index = Index(alice.archive, tmp_path, unread)
+    index.update()
+    for text, limit in (("morning", 10), ("noon", 10), ("good", 1)):
+        assert index.search(text, limit) == scan(alice.archive, text, limit, unread)
+    for text, limit in (("evening", 10), ("good", 2)):
+        with pytest.raises(AssertionError, match="chats were read"):
+            index.search(text, limit)
+        with pytest.raises(AssertionError, match="chats were read"):
+            scan(alice.archive, text, limit, unread)
 
 
 def test_an_index_without_chats_has_none_of_their_texts(

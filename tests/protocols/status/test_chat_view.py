@@ -395,6 +395,16 @@ def test_admins_of_a_group_delete_what_others_wrote() -> None:
         assert shown.deleted_by == (DAVE.public if counts else None)
 
 
+def test_what_is_deleted_is_also_known_of_a_message_that_is_not_shown() -> None:
+    gone = sent(ALICE, deletion(id_of(HELLO)))
+    cleared = sent(BOB, m.SyncClearHistory(WITH_ALICE.id, NOW + 50))
+    for lines, is_deleted in (([HELLO], False), ([HELLO, cleared], False), ([HELLO, gone, cleared], True)):
+        log = log_of(lines)
+        [fact] = log.messages(WITH_ALICE)
+        assert ChatView(log).is_deleted(fact) is is_deleted
+    assert messages([HELLO, cleared]) == []
+
+
 def test_of_two_deletions_the_first_says_who_deleted() -> None:
     lines = [
         sent(CAROL, deletion(id_of(TO_GROUP), NOW + 2, IN_GROUP)),

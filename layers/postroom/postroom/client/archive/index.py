@@ -3,15 +3,16 @@
 It contains the texts of all messages, not encrypted. It follows the archive by the etags of conversations. If one has
 not changed, none of its chunks are read; if it has, deleted messages are removed, and new ones added.
 
-A message may carry a text of a chat. It is found by that text only while the chat shows it, which is known when the
-search has found it: an edit or a deletion is a message of its own, which may come before or after.
+A message may be one of a chat, and carry another text than its own. Whether the chat shows that text, and that the
+message is not deleted, is known when the search has found it: an edit or a deletion is a message of its own, which may
+come before or after.
 """
 
 import sqlite3
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -22,18 +23,19 @@ from postroom.client.archive.index_file import IndexFile
 from postroom.client.archive.nlweb_messages import is_sent
 from postroom.protocols.dm3.stored import Entry, Received, StoredEnvelope, Tombstone
 
-_VERSION: Final = 2
+_VERSION: Final = 3
 _SCHEMA: Final = """
 CREATE TABLE conversations (partner TEXT PRIMARY KEY, etag TEXT NOT NULL);
 CREATE TABLE messages (
     id INTEGER PRIMARY KEY, partner TEXT NOT NULL, hash TEXT NOT NULL, at INTEGER NOT NULL, author TEXT NOT NULL,
-    text TEXT NOT NULL, in_chat INTEGER NOT NULL, UNIQUE (partner, hash, in_chat)
+    text TEXT NOT NULL, is_of_chat INTEGER NOT NULL, in_chat INTEGER NOT NULL, UNIQUE (partner, hash, in_chat)
 );
 CREATE INDEX by_time ON messages (at);
 CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'trigram case_sensitive 1');
 """
 _SELECT: Final = """
-SELECT partner, hash, at, author, messages.text, in_chat FROM words JOIN messages ON messages.id = words.rowid
+SELECT partner, hash, at, author, messages.text, is_of_chat, in_chat
+FROM words JOIN messages ON messages.id = words.rowid
 """
 _SHORTEST_INDEXED: Final = 3
 """Characters. Shorter words are looked for in each message that has the other words."""
@@ -45,7 +47,7 @@ Met = Callable[[str], object]
 class Hit:
     """A message that was found. `at_ms`: when it was written, or received. `text`: its whole text.
 
-    `in_chat`: it is the text of a chat, whose author and time are the chat's.
+    `is_of_chat`: it is one of a chat. `in_chat`: the text is that of the chat, whose author and time are the chat's.
     """
 
     partner: str
@@ -53,24 +55,26 @@ class Hit:
     at_ms: int
     author: str
     text: str
+    is_of_chat: bool = False
     in_chat: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SearchableTexts:
-    """What a message is found by. `text`: whatever chats show. `in_chat`: while its chat shows it; empty: it has none,
-    or the same.
+    """What a message is found by. `text`: its own, unless a chat shows it as deleted. `in_chat`: while its chat shows
+    it; empty: it has none, or the same.
 
-    `in_chat_ms`: when that was written.
+    `in_chat_ms`: when that was written. `is_of_chat`: the message is one of a chat.
     """
 
     text: str
     in_chat: str = ""
     in_chat_ms: int = 0
+    is_of_chat: bool = False
 
 
 Shown: TypeAlias = Callable[[Hit], Hit | None]
-"""The hit of a text of a chat, with its author; None: the chat does not show it."""
+"""The hit of a message of a chat, with its author; None: it is deleted, or the chat does not show that text."""
 
 
 class ChatTexts(Protocol):
@@ -141,7 +145,7 @@ class Index:
     def search(self, text: str, limit: int) -> list[Hit]:
         """The newest messages that contain every word of `text`, in any case; as of the last update.
 
-        Raises as `ChatTexts.read_shown` does, if there is a text of a chat among them.
+        Raises as `ChatTexts.read_shown` does, if there is a message of a chat among them.
         """
         terms = terms_of(text)
         if not terms:
@@ -215,9 +219,10 @@ def _hits(owner: str, partner: str, entries: Iterable[StoredEnvelope | Received]
     for entry in entries:
         author = owner if isinstance(entry, Received) and is_sent(entry) else entry.author
         texts = chats.texts_of(entry)
-        yield Hit(partner, entry.message_hash, entry.timestamp_ms, author, texts.text)
+        hit = Hit(partner, entry.message_hash, entry.timestamp_ms, author, texts.text, is_of_chat=texts.is_of_chat)
+        yield hit
         if texts.in_chat:
-            yield Hit(partner, entry.message_hash, texts.in_chat_ms, author, texts.in_chat, in_chat=True)
+            yield replace(hit, at_ms=texts.in_chat_ms, text=texts.in_chat, in_chat=True)
 
 
 def _place(hit: Hit) -> tuple[int, str, str, bool]:
@@ -225,12 +230,12 @@ def _place(hit: Hit) -> tuple[int, str, str, bool]:
     return -hit.at_ms, hit.message_hash, hit.partner, hit.in_chat
 
 
-def _enough(rows: Iterable[tuple[str, str, int, str, str, int]], limit: int) -> Iterator[Hit]:
+def _enough(rows: Iterable[tuple[str, str, int, str, str, int, int]], limit: int) -> Iterator[Hit]:
     """So many of the rows that whatever chats show, `limit` hits are among them, if there are so many."""
     certain = 0
-    for partner, message_hash, at_ms, author, text, in_chat in rows:
-        yield Hit(partner, message_hash, at_ms, author, text, in_chat=bool(in_chat))
-        certain += not in_chat
+    for partner, message_hash, at_ms, author, text, is_of_chat, in_chat in rows:
+        yield Hit(partner, message_hash, at_ms, author, text, is_of_chat=bool(is_of_chat), in_chat=bool(in_chat))
+        certain += not is_of_chat
         if certain == limit:
             return
 
@@ -238,14 +243,14 @@ def _enough(rows: Iterable[tuple[str, str, int, str, str, int]], limit: int) -> 
 def _newest(hits: Iterable[Hit], limit: int, chats: ChatTexts) -> list[Hit]:
     """The first of these hits, without what no chat shows. Chats are read only if that is the question."""
     shown = cache(chats.read_shown)
-    certain = (shown()(hit) if hit.in_chat else hit for hit in hits)
+    certain = (shown()(hit) if hit.is_of_chat else hit for hit in hits)
     return list(islice((hit for hit in certain if hit is not None), limit))
 
 
 def _insert(database: sqlite3.Connection, hit: Hit) -> None:
-    row = (hit.partner, hit.message_hash, hit.at_ms, hit.author, hit.text, hit.in_chat)
+    row = (hit.partner, hit.message_hash, hit.at_ms, hit.author, hit.text, hit.is_of_chat, hit.in_chat)
     made = database.execute(
-        "INSERT INTO messages (partner, hash, at, author, text, in_chat) VALUES (?, ?, ?, ?, ?, ?)", row
+        "INSERT INTO messages (partner, hash, at, author, text, is_of_chat, in_chat) VALUES (?, ?, ?, ?, ?, ?, ?)", row
     )
     database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (made.lastrowid, fold(hit.text)))
 

@@ -1,8 +1,8 @@
 """The texts of chats that the search of an archive finds: those that the chats show, and as they show them.
 
-A dm3 message is found by its own text, as any. What its payload says beside that, and what an NLWeb message carries, is
-found only while a chat shows it: the archive keeps messages whose text was edited or deleted since, or does not count.
-What is not delivered yet is not searched.
+A dm3 message is found by its own text, as any, unless a chat shows it as deleted. What its payload says beside that,
+and what an NLWeb message carries, is found only while a chat shows it: the archive keeps messages whose text was edited
+or deleted since, or does not count. What is not delivered yet is not searched.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,9 +56,11 @@ class SearchedChats:
 
 def _texts(text: str, carried: CarriedWrapper | None) -> SearchableTexts:
     written = carried and _written(carried)
-    if not written or written.text in ("", text):
+    if not written:
         return SearchableTexts(text)
-    return SearchableTexts(text, written.text, written.clock)
+    if written.text in ("", text):
+        return SearchableTexts(text, is_of_chat=True)
+    return SearchableTexts(text, written.text, written.clock, is_of_chat=True)
 
 
 def _written(carried: CarriedWrapper) -> ChatMessage | EditMessage | None:
@@ -82,7 +84,8 @@ class _ShownTexts:
     _view: ChatView = field(init=False)
     _discarded: frozenset[str] = field(init=False)
     _entries: dict[str, dict[str, ReadEntry]] = field(init=False, default_factory=dict)
-    _messages: dict[ChatRef, dict[tuple[str, ChatKey], ShownChatMessage]] = field(init=False, default_factory=dict)
+    _messages: dict[ChatRef, dict[tuple[str, ChatKey], Fact]] = field(init=False, default_factory=dict)
+    _shown: dict[ChatRef, dict[bytes, ShownChatMessage]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._view = self.memory.view()
@@ -91,16 +94,25 @@ class _ShownTexts:
     def __call__(self, hit: Hit) -> Hit | None:
         entry = self._entries_with(hit.partner).get(hit.message_hash)
         if not isinstance(entry, ChatEntry) or entry.payload is None or hit.message_hash in self._discarded:
-            return None
+            return None if hit.in_chat else hit
         fact = self.memory.log.fact(key_of(entry.payload))
-        return replace(hit, author=self._name(fact.author)) if self._shows(fact, hit.text) else None
+        message = self._message_of(fact)
+        if hit.in_chat:
+            is_shown = message is not None and self._shows(fact, message, hit.text)
+            return replace(hit, author=self._name(fact.author)) if is_shown else None
+        return None if message is not None and self._view.is_deleted(message) else hit
 
-    def _shows(self, fact: Fact, text: str) -> bool:
-        """Whether a chat shows this text, which a message says. A deleted message has none."""
-        if fact.chat is None:
+    def _message_of(self, fact: Fact) -> Fact | None:
+        """The message that a fact is, or edits; None: it did not come from the editor."""
+        if fact.chat is None or not isinstance(fact.message, EditMessage):
+            return fact
+        return self._messages_in(fact.chat).get((fact.message.message_id, fact.author))
+
+    def _shows(self, fact: Fact, message: Fact, text: str) -> bool:
+        """Whether a chat shows this text of a message, which a fact says. A deleted message has none."""
+        if message.chat is None:
             return False
-        about = fact.message.message_id if isinstance(fact.message, EditMessage) else fact.id
-        shown = self._messages_in(fact.chat).get((about, fact.author))
+        shown = self._shown_in(message.chat).get(message.key)
         return (
             shown is not None
             and shown.text == text
@@ -113,17 +125,19 @@ class _ShownTexts:
             self._entries[partner] = {each.message_hash: each for each in self.conversations.get(partner, ())}
         return self._entries[partner]
 
-    def _messages_in(self, chat: ChatRef) -> Mapping[tuple[str, ChatKey], ShownChatMessage]:
-        """The messages that are shown in a chat, by each of their IDs and their author, who alone can edit them."""
+    def _messages_in(self, chat: ChatRef) -> Mapping[tuple[str, ChatKey], Fact]:
+        """The messages of a chat, by each of their IDs and their author, who alone can edit them."""
         if chat not in self._messages:
-            log, shown = self.memory.log, {(each.id, each.author): each for each in self._view.messages(chat)}
-            self._messages[chat] = {
-                (id_, fact.author): shown[fact.id, fact.author]
-                for fact in log.messages(chat)
-                if (fact.id, fact.author) in shown
-                for id_ in log.ids(fact)
-            }
+            log = self.memory.log
+            self._messages[chat] = {(id_, fact.author): fact for fact in log.messages(chat) for id_ in log.ids(fact)}
         return self._messages[chat]
+
+    def _shown_in(self, chat: ChatRef) -> Mapping[bytes, ShownChatMessage]:
+        """The messages that are shown in a chat, by the keys of their facts."""
+        if chat not in self._shown:
+            messages = self._messages_in(chat)
+            self._shown[chat] = {messages[each.id, each.author].key: each for each in self._view.messages(chat)}
+        return self._shown[chat]
 
     def _name(self, author: ChatKey) -> str:
         """The author as chats name it."""

@@ -179,6 +179,10 @@ class ChatView:
             ((fact, reason) for fact, reason in against if reason), key=lambda each: (each[0].id, each[0].key)
         )
 
+    def is_deleted(self, fact: Fact) -> bool:
+        """Whether a deletion of a message counts, also if the message is not shown."""
+        return any(isinstance(each.message, DeleteMessage) for each in self._about(fact))
+
     def is_held(self, fact: Fact) -> bool:
         """Whether a message is of a group that is not known yet: it counts when the group's founding comes."""
         chat = fact.chat
