@@ -1,6 +1,7 @@
 """Searching chats: by the texts that they show, as they show them, and by no others that the archive has."""
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -34,6 +35,8 @@ from postroom.protocols.status.group_actions import create_group
 from postroom.protocols.status.group_updates import group_update
 from postroom.protocols.status.ids import message_id
 from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.log import Fact
+from postroom.protocols.status.messages import EditMessage
 from postroom.protocols.status.pseudonym import pseudonym, short_key
 from postroom.protocols.status.verify import ChatRef
 
@@ -106,6 +109,12 @@ def to(key: ChatKey) -> ChatRef:
     return ChatRef(ChatKind.ONE_TO_ONE, key)
 
 
+def edits_of(device: Device) -> list[Fact]:
+    """All edits that came, or were sent."""
+    device.chats.refresh()
+    return [fact for fact in device.chats.memory.log if isinstance(fact.message, EditMessage)]
+
+
 # --- over NLWeb ---------------------------------------------------------------------------------------------------
 def test_a_text_is_found_by_both_sides_with_its_author_and_time(
     network: DomainNetwork, shop: Device, in_shop: Searcher, bank: Device, in_bank: Searcher
@@ -152,8 +161,9 @@ def test_an_edited_text_is_found_instead_of_the_former(
     shop.chats.edit(TO_BANK, sent.id, "first version")
     bank.pull()
     for found in (in_shop, in_bank):
-        # The message, and the edit that gave it its first text again.
-        assert found.texts("version") == ["first version"] * 2
+        # By the edit that gave it its first text again.
+        [hit] = found("version")
+        assert (hit.text, hit.at_ms) == ("first version", max(each.clock for each in edits_of(found.device)))
 
 
 def test_a_deleted_text_is_not_found(shop: Device, in_shop: Searcher, bank: Device, in_bank: Searcher) -> None:
@@ -342,6 +352,21 @@ def test_a_group_whose_founding_has_not_come_is_not_searched(
     assert in_bank.texts("noon") == ["noon?"]
 
 
+def test_what_went_to_several_domains_is_found_once(network: DomainNetwork, shop: Device, in_shop: Searcher) -> None:
+    network.introduce(SHOP, EVE)
+    shop.chats.create_group("Lunch", [TO_BANK, address_of(EVE)])
+    sent = shop.send("Lunch", "noon?")
+    shop.send("Lunch", "noon?")
+    assert [(hit.text, hit.author) for hit in in_shop("noon")] == [("noon?", SHOP)] * 2
+    assert [hit.text for hit in in_shop("noon", 2)] == ["noon?"] * 2
+    shop.chats.edit("Lunch", sent.id, "noon or one?")
+    assert sorted(in_shop.texts("noon")) == ["noon or one?", "noon?"]
+    shop.chats.join("tea", [TO_BANK, address_of(EVE)])
+    shop.pull()
+    shop.send("#tea", "green")
+    assert in_shop.texts("green") == ["green"]
+
+
 # --- over dm3 -----------------------------------------------------------------------------------------------------
 def bring_other_text(network: DomainNetwork, payload: str, text: str) -> None:
     """Bob sends Alice a chat message whose dm3 message has another text."""
@@ -415,7 +440,7 @@ def test_what_an_admin_has_deleted_is_not_found(network: DomainNetwork, alices: 
     carol.pull()
     searchers = [alices, *(Searcher(each, tmp_path / each.person.name) for each in (bob, carol))]
     for found in searchers:
-        assert set(found.texts("mango")) == {"mango at noon", "mango at one"}
+        assert [found.texts(each) for each in ("noon", "one")] == [["mango at noon"], ["mango at one"]]
     alice.chats.delete("Lunch", alice.last("Lunch").id)
     bob.pull()
     carol.pull()
@@ -461,6 +486,48 @@ def test_a_deletion_that_does_not_count_takes_no_text(network: DomainNetwork, al
     network[CAROL].carry(ALICE, sending.deletion(group, network.tick(), carol.last("Lunch").id))
     alices.device.pull()
     assert alices.texts("mango") == ["mango"]
+
+
+def test_a_message_of_a_group_is_found_once_with_its_newest_text(
+    network: DomainNetwork, alices: Searcher, tmp_path: Path
+) -> None:
+    alice = alices.device
+    bob, _ = in_group_of_three(network, alice)
+    sent = alice.send("Lunch", "mango at noon")
+    alice.chats.send("Lunch", "mango too")
+    assert alices.texts("mango") == ["mango too", "mango at noon"]
+    alice.chats.edit("Lunch", sent.id, "mango at one")
+    alice.chats.edit("Lunch", sent.id, "mango at two")
+    bob.pull()
+    for found in (alices, Searcher(bob, tmp_path / BOB)):
+        assert found.texts("mango") == ["mango at two", "mango too"]
+        # The archive keeps the former texts.
+        assert [found.texts(each) for each in ("noon", "at one")] == [["mango at noon"], ["mango at one"]]
+
+
+def test_plain_messages_are_found_each_by_itself(network: DomainNetwork, alices: Searcher) -> None:
+    for _ in range(2):
+        network[BOB].post(Dm3Draft(ALICE, "good morning"))
+    alices.device.pull()
+    assert alices.texts("morning") == ["good morning"] * 2
+
+
+def test_another_text_beside_a_message_stands_for_itself(network: DomainNetwork, alices: Searcher) -> None:
+    """Whoever passes a message on can give it any text, and must not hide it by that."""
+    alice, at_ms = alices.device, network.tick()
+    alice.chats.join("tea", [])
+    wrapper = wrapped(sending.text_message(TEA, at_ms, at_ms, "green tea"), network[BOB].author)
+    network[BOB].pass_on(ALICE, wrapper, PayloadType.CHAT_MESSAGE, "green tea")
+    network[CAROL].pass_on(ALICE, wrapper, PayloadType.CHAT_MESSAGE, "green tea is poison")
+    network[CAROL].pass_on(ALICE, wrapper, PayloadType.CHAT_MESSAGE, "green tea")
+    alice.pull()
+    assert sorted((hit.text, hit.author) for hit in alices("green")) == [
+        ("green tea", BOB),
+        ("green tea is poison", CAROL),
+    ]
+    bring_other_text(network, "alpha beta", "alpha gamma")
+    alice.pull()
+    assert sorted(alices.texts("alpha")) == ["alpha beta", "alpha gamma"]
 
 
 # --- the search ---------------------------------------------------------------------------------------------------
@@ -623,22 +690,22 @@ class DomainHistory:
             device.pull()
 
 
-def shown_texts(device: Device) -> set[str]:
+def shown_texts(device: Device) -> list[str]:
     device.chats.refresh()
     view = device.chats.view()
-    return {it.text for chat in view.chats() for it in view.messages(chat.ref) if it.message}
+    return sorted(it.text for chat in view.chats() for it in view.messages(chat.ref) if it.message)
 
 
 @settings(max_examples=amount(quick=3, all=12, proof=300), deadline=None)
 @given(STEPS)
-def test_a_search_finds_what_chats_show_and_nothing_else(steps: list[Step]) -> None:
+def test_a_search_finds_what_chats_show_once_and_nothing_else(steps: list[Step]) -> None:
     history = DomainHistory()
     with TemporaryDirectory() as folder:
         search = {name: Searcher(device, Path(folder, name)) for name, device in history.devices.items()}
         for step in steps:
             history.do(*step)
             found = search[step[0]]
-            assert set(found.texts("text")) <= shown_texts(found.device)
+            assert Counter(found.texts("text")) <= Counter(shown_texts(found.device))
         history.settle()
         for found in search.values():
-            assert set(found.texts("text")) == shown_texts(found.device)
+            assert sorted(found.texts("text")) == shown_texts(found.device)

@@ -11,7 +11,7 @@ come before or after.
 import sqlite3
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
@@ -73,8 +73,16 @@ class SearchableTexts:
     is_of_chat: bool = False
 
 
-Shown: TypeAlias = Callable[[Hit], Hit | None]
-"""The hit of a message of a chat, with its author; None: it is deleted, or the chat does not show that text."""
+@dataclass(frozen=True, slots=True)
+class ShownHit:
+    """A hit of a message of a chat, with its author. `message`: equal of all hits that are of one message."""
+
+    hit: Hit
+    message: Hashable
+
+
+Shown: TypeAlias = Callable[[Hit], ShownHit | None]
+"""What becomes of the hit of a message of a chat; None: it is deleted, or the chat does not show that text."""
 
 
 class ChatTexts(Protocol):
@@ -242,9 +250,18 @@ def _enough(rows: Iterable[tuple[str, str, int, str, str, int, int]], limit: int
 
 def _newest(hits: Iterable[Hit], limit: int, chats: ChatTexts) -> list[Hit]:
     """The first of these hits, without what no chat shows. Chats are read only if that is the question."""
-    shown = cache(chats.read_shown)
-    certain = (shown()(hit) if hit.is_of_chat else hit for hit in hits)
-    return list(islice((hit for hit in certain if hit is not None), limit))
+    return list(islice(_found(hits, cache(chats.read_shown)), limit))
+
+
+def _found(hits: Iterable[Hit], read_shown: Callable[[], Shown]) -> Iterator[Hit]:
+    """The hits that count, in their order; of those of one message of a chat only the first."""
+    found: set[Hashable] = set()
+    for hit in hits:
+        if not hit.is_of_chat:
+            yield hit
+        elif (shown := read_shown()(hit)) is not None and shown.message not in found:
+            found.add(shown.message)
+            yield shown.hit
 
 
 def _insert(database: sqlite3.Connection, hit: Hit) -> None:

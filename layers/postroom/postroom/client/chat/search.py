@@ -8,8 +8,8 @@ or deleted since, or does not count. What is not delivered yet is not searched.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from postroom.client.archive.index import Hit, SearchableTexts, Shown, text_of
-from postroom.client.chat.dm3_carrier import CarriedWrapper, find_wrapper
+from postroom.client.archive.index import Hit, SearchableTexts, Shown, ShownHit, text_of
+from postroom.client.chat.dm3_carrier import CarriedWrapper, differs, find_wrapper
 from postroom.client.chat.entries import ChatEntry, ReadEntry, find_chat_content
 from postroom.client.chat.memory import ChatMemory, make_memory
 from postroom.client.chat.nlweb_carrier import read_body
@@ -77,7 +77,7 @@ def _written(carried: CarriedWrapper) -> ChatMessage | EditMessage | None:
 
 @dataclass(slots=True)
 class _ShownTexts:
-    """What chats show; called with a hit, the hit as its chat shows it."""
+    """What chats show; called with a hit of a message of a chat, the hit as the chat shows it."""
 
     memory: ChatMemory
     conversations: Mapping[str, Sequence[ReadEntry]]
@@ -91,16 +91,22 @@ class _ShownTexts:
         self._view = self.memory.view()
         self._discarded = frozenset(each.message_hash for each in self.memory.discarded)
 
-    def __call__(self, hit: Hit) -> Hit | None:
+    def __call__(self, hit: Hit) -> ShownHit | None:
         entry = self._entries_with(hit.partner).get(hit.message_hash)
         if not isinstance(entry, ChatEntry) or entry.payload is None or hit.message_hash in self._discarded:
-            return None if hit.in_chat else hit
+            return None if hit.in_chat else ShownHit(hit, hit)
         fact = self.memory.log.fact(key_of(entry.payload))
         message = self._message_of(fact)
+        named = replace(hit, author=self._name(fact.author))
         if hit.in_chat:
             is_shown = message is not None and self._shows(fact, message, hit.text)
-            return replace(hit, author=self._name(fact.author)) if is_shown else None
-        return None if message is not None and self._view.is_deleted(message) else hit
+            return ShownHit(named, (message or fact).key) if is_shown else None
+        if message is not None and self._view.is_deleted(message):
+            return None
+        if entry.payload.message is not None and differs(hit.text, entry.payload.message):
+            # Anybody can put a text of their own beside a payload that they got.
+            return ShownHit(hit, hit)
+        return ShownHit(hit if entry.carrier == fact.author else named, (message or fact).key)
 
     def _message_of(self, fact: Fact) -> Fact | None:
         """The message that a fact is, or edits; None: it did not come from the editor."""
