@@ -16,6 +16,7 @@ from tests.client.chat.domain_network import BANK, EVE, SHOP, DomainNetwork
 from tests.client.chat.network import ALICE, BOB, CAROL, ChatNetwork, Device, wrapped
 from tests.tiers import amount
 
+from postroom.api.states import State
 from postroom.client.archive.index import Hit, Index, SearchableTexts, Shown, scan
 from postroom.client.archive.nlweb_messages import read_content
 from postroom.client.chat import ChatError
@@ -25,7 +26,7 @@ from postroom.client.chat.nlweb_carrier import SUBJECT, address_of, write_body
 from postroom.client.chat.reading import ConversationReader
 from postroom.client.chat.search import SearchedChats
 from postroom.client.dm3 import Dm3Draft
-from postroom.client.mailbox import UnavailableError
+from postroom.client.mailbox import RefusedError, UnavailableError
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.stored import Received
 from postroom.protocols.status import sending
@@ -268,6 +269,22 @@ def test_what_was_sent_without_an_answer_is_found_when_it_is_delivered(
     assert in_shop("hello") == []
     office.error = None
     shop.pull()
+    assert in_shop.texts("hello") == ["hello"]
+
+
+def test_what_was_refused_at_once_is_not_found_and_what_was_refused_later_is(
+    network: DomainNetwork, shop: Device, in_shop: Searcher
+) -> None:
+    office = network.domain(SHOP).office
+    shop.send(TO_BANK, "hello")
+    correlation = max(office.queued_ms, key=office.queued_ms.__getitem__)
+    office.ended[correlation] = (State.REFUSED, "SenderNotWanted")
+    shop.pull()
+    assert shop.unsent() == [f"{TO_BANK}: SenderNotWanted"]
+    assert in_shop.texts("hello") == ["hello"]
+    office.error = RefusedError("too large", reason="TooLarge")
+    shop.send(TO_BANK, "hello again")
+    assert len(shop.unsent()) == 2
     assert in_shop.texts("hello") == ["hello"]
 
 
