@@ -663,6 +663,21 @@ STEPS = st.lists(
 Step = tuple[str, str, str, int]
 
 
+def change(device: Device, to: str, what: str, number: int) -> None:
+    messages = device.shown(to)
+    if not messages:
+        return
+    about = messages[number % len(messages)].id
+    acts: dict[str, Callable[[], object]] = {
+        "edit": lambda: device.chats.edit(to, about, f"text edited {number}"),
+        "delete": lambda: device.chats.delete(to, about),
+        "hide": lambda: device.chats.hide(to, about),
+        "clear": lambda: device.chats.clear(to),
+    }
+    with suppress(ChatError):
+        acts[what]()
+
+
 class DomainHistory:
     """Two domains that write to each other, and in a group."""
 
@@ -684,21 +699,7 @@ class DomainHistory:
             case "send":
                 device.send(to, f"text {number}")
             case _:
-                self.change(device, to, what, number)
-
-    def change(self, device: Device, to: str, what: str, number: int) -> None:
-        messages = device.shown(to)
-        if not messages:
-            return
-        about = messages[number % len(messages)].id
-        acts: dict[str, Callable[[], object]] = {
-            "edit": lambda: device.chats.edit(to, about, f"text edited {number}"),
-            "delete": lambda: device.chats.delete(to, about),
-            "hide": lambda: device.chats.hide(to, about),
-            "clear": lambda: device.chats.clear(to),
-        }
-        with suppress(ChatError):
-            acts[what]()
+                change(device, to, what, number)
 
     def settle(self) -> None:
         for name in self.devices:
@@ -726,3 +727,47 @@ def test_a_search_finds_what_chats_show_once_and_nothing_else(steps: list[Step])
         history.settle()
         for found in search.values():
             assert sorted(found.texts("text")) == shown_texts(found.device)
+
+
+OVER_DM3: Final = ("send", "send", "send", "edit", "edit", "delete", "pull", "pull", "down")
+STEPS_OVER_DM3 = st.lists(
+    st.tuples(
+        st.sampled_from((ALICE, BOB, CAROL)),
+        st.sampled_from(OVER_DM3),
+        st.sampled_from(("other", "Lunch")),
+        st.integers(0, 9),
+    ),
+    min_size=4,
+    max_size=14,
+)
+
+
+@settings(max_examples=amount(quick=3, all=12, proof=300), deadline=None)
+@given(STEPS_OVER_DM3)
+def test_a_search_over_dm3_finds_each_message_that_is_not_deleted_once(steps: list[Step]) -> None:
+    network = ChatNetwork()
+    # Nobody's archive knows what others ask Bob to delete.
+    network[BOB].takes(MessageType.NEW)
+    devices = {name: network.device(name) for name in (ALICE, BOB, CAROL)}
+    devices[ALICE].chats.create_group("Lunch", [BOB, CAROL])
+    for name in (BOB, CAROL):
+        devices[name].pull()
+    for who, what, where, number in steps:
+        device, service = devices[who], network[who].service
+        to = where if where == "Lunch" else ALICE if who != ALICE else BOB
+        match what:
+            case "pull":
+                device.pull()
+            case "down":
+                service.is_down = not service.is_down
+            case "send":
+                device.send(to, f"text {number}")
+            case _:
+                change(device, to, what, number)
+    for each in network.people.values():
+        each.service.is_down = False
+    for device in (*devices.values(), *devices.values()):
+        device.pull()
+    with TemporaryDirectory() as folder:
+        for name, device in devices.items():
+            assert sorted(Searcher(device, Path(folder, name)).texts("text")) == shown_texts(device)
