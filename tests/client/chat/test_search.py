@@ -559,6 +559,18 @@ def test_what_is_not_shown_takes_no_place_among_the_newest(
     assert [hit.text for hit in in_bank("hello", 2)] == ["hello 1", "hello 0"]
 
 
+def test_what_is_deleted_or_found_before_takes_no_place_among_the_newest(
+    network: DomainNetwork, alices: Searcher
+) -> None:
+    in_group_of_three(network, alices.device)
+    sent = [alices.device.send("Lunch", f"hello {number}").id for number in range(4)]
+    network[BOB].takes(MessageType.NEW)
+    network[CAROL].takes(MessageType.NEW)
+    alices.device.chats.delete("Lunch", sent[3])
+    for limit in (1, 2, 3):
+        assert [hit.text for hit in alices("hello", limit)] == ["hello 2", "hello 1", "hello 0"][:limit]
+
+
 def test_plain_and_chat_texts_are_found_newest_first(
     network: DomainNetwork, shop: Device, in_shop: Searcher, bank: Device, in_bank: Searcher
 ) -> None:
