@@ -26,6 +26,8 @@ pytestmark = pytest.mark.xdist_group("demo")
 
 SHOP, BANK, CAFE = "chatshop.example", "chatbank.example", "chatcafe.example"
 KEYS = {domain: UserKeys.random() for domain in (SHOP, BANK, CAFE)}
+SIGNING_KEYS = {domain: PrivateKey.generate("ed25519") for domain in KEYS}
+"""Of all tests: the post office keeps keys that it has looked up."""
 
 
 @dataclass
@@ -76,7 +78,7 @@ def talk(demo_stack: DemoStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     describe_stack(demo_stack.stack).write(tmp_path / "local.json")
     served = demo_stack.receiver
     for domain, keys in KEYS.items():
-        key = PrivateKey.generate("ed25519")
+        key = SIGNING_KEYS[domain]
         record = zone_line(NLWEB.key_name(domain, "pk1"), record_text(key.public))
         demo_stack.stack.tree.put(domain, f"nlweb IN A 127.0.0.1\n{record}\n")
         served.signing_keys.put(domain, "pk1", key)
