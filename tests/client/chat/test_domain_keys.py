@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from tests.client.chat.network import wrapped
 
 from postroom.client.chat.dm3_carrier import CarriedWrapper
-from postroom.client.chat.domain_keys import DomainKey, domains_of, keys_of_domains, standing_of, trust, trusted_keys
+from postroom.client.chat.domain_keys import (
+    DomainKey,
+    domains_by_key,
+    keys_of_domains,
+    standing_of,
+    trust,
+    trusted_keys,
+)
 from postroom.client.chat.entries import ChatEntry
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.status import sending
@@ -172,7 +179,7 @@ def test_the_domains_of_a_key_stand_with_those_that_the_owner_has_named_first() 
         "a.example": DomainKey(ONE.public), "b.example": DomainKey(TWO.public, ONE.public),
         "c.example": DomainKey(ONE.public, TWO.public, (ONE.public, TWO.public)),
     }  # fmt: skip
-    assert domains_of(keys, ONE.public) == ["b.example", "a.example"]
+    assert domains_by_key(keys)[ONE.public] == ["b.example", "a.example"]
     assert standing_of(keys, ONE.public) == {"a.example": "pinned", "b.example": "trusted", "c.example": "other"}
     assert standing_of(keys, TWO.public) == {"b.example": "other", "c.example": "trusted"}
     assert standing_of(keys, THREE.public) == {}

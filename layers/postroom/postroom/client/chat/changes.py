@@ -39,13 +39,12 @@ class ChatChange:
 def all_shown(memory: ChatMemory) -> Shown:
     """Everything that is shown of a user's chats."""
     view = memory.view()
-    shown = {chat.ref: view.messages(chat.ref) for chat in view.chats()}
-    undelivered = {chat.ref: find_undelivered(memory, chat, shown[chat.ref]) for chat in view.chats()}
-    return {
-        (ref, message.id): (message, undelivered[ref].get(message.id, DeliveryState()))
-        for ref, messages in shown.items()
-        for message in messages
-    }
+    shown: dict[tuple[ChatRef, MessageId], tuple[ShownChatMessage, DeliveryState]] = {}
+    for chat in view.chats():
+        messages = view.messages(chat.ref)
+        undelivered = find_undelivered(memory, chat, messages)
+        shown |= {(chat.ref, it.id): (it, undelivered.get(it.id, DeliveryState())) for it in messages}
+    return shown
 
 
 def changes_between(before: Shown, after: Shown) -> Iterator[ChatChange]:

@@ -129,30 +129,21 @@ def marked(payload: VerifiedPayload, key: ChatKey | None) -> VerifiedPayload:
     return payload._replace(marks=(*payload.marks, OTHER_KEY))
 
 
-def domains_of(keys: Mapping[str, DomainKey], key: ChatKey) -> list[str]:
-    """The domains that have a key: those of which the owner has said so, then those that had it first.
+def domains_by_key(keys: Mapping[str, DomainKey]) -> dict[ChatKey, list[str]]:
+    """The domains that have each key: those of which the owner has said so, then those that had it first.
 
     Whoever can pass a message of its author on can have the key pinned for another domain, but only later.
     """
-    return _in_order(keys, (domain for domain, each in keys.items() if each.key == key))
-
-
-def first_domains(keys: Mapping[str, DomainKey]) -> dict[ChatKey, str]:
-    """The first of the domains that have a key (`domains_of`), by the key."""
-    found: dict[ChatKey, str] = {}
-    for domain in _in_order(keys, keys):
+    found: defaultdict[ChatKey, list[str]] = defaultdict(list)
+    for domain in sorted(keys, key=lambda domain: (not keys[domain].trusted, keys[domain].pinned_ms, domain)):
         if (key := keys[domain].key) is not None:
-            found.setdefault(key, domain)
-    return found
+            found[key].append(domain)
+    return dict(found)
 
 
 def standing_of(keys: Mapping[str, DomainKey], key: ChatKey) -> dict[str, str]:
     """What a key is for each domain that it is known of (`DomainKey.standing_of`), by domain."""
     return {domain: each.standing_of(key) for domain, each in sorted(keys.items()) if key in each.all_keys}
-
-
-def _in_order(keys: Mapping[str, DomainKey], domains: Iterable[str]) -> list[str]:
-    return sorted(domains, key=lambda domain: (not keys[domain].trusted, keys[domain].pinned_ms, domain))
 
 
 def _may_be_passed_on(payload: VerifiedPayload) -> bool:

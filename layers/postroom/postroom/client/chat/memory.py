@@ -11,7 +11,7 @@ from typing import Final, TypeGuard
 
 from postroom.client.chat.channels import ChannelRecord, belongs_to, find_channel
 from postroom.client.chat.dm3_carrier import CarriedWrapper, find_wrapper, is_canonical
-from postroom.client.chat.domain_keys import DomainKey, check_author, domains_of, keys_of_domains, marked
+from postroom.client.chat.domain_keys import DomainKey, check_author, domains_by_key, keys_of_domains, marked
 from postroom.client.chat.entries import ChatEntry, ReadEntry, verify_carried
 from postroom.client.chat.nlweb_carrier import address_of
 from postroom.client.chat.profiles_sent import SentContactUpdate
@@ -74,9 +74,10 @@ class ChatMemory:
     `profile`: the newest identity that the owner's devices sent to each other; None: none did. `unsent`: what is not
     delivered yet, by the key of its fact.
 
-    `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them. `is_domain`: the owner
-    has sent messages as one, which a post office has accepted; `is_dm3_name`: messages of chats over dm3.
-    `sent_to_domains`: those that a post office has accepted, by their Correlations.
+    `domains`: the keys of NLWeb domains, which stand beside names as `address_of` names them; `domains_by_key`: those
+    that have a key, in order. `is_domain`: the owner has sent messages as one, which a post office has accepted;
+    `is_dm3_name`: messages of chats over dm3. `sent_to_domains`: those that a post office has accepted, by their
+    Correlations.
     """
 
     log: ChatLog
@@ -93,6 +94,7 @@ class ChatMemory:
     profile: Fact | None = None
     unsent: dict[bytes, list[Unsent]] = field(default_factory=dict)
     domains: dict[str, DomainKey] = field(default_factory=dict)
+    domains_by_key: dict[ChatKey, list[str]] = field(default_factory=dict)
     is_domain: bool = False
     is_dm3_name: bool = False
     sent_to_domains: dict[str, ChatEntry] = field(default_factory=dict)
@@ -133,7 +135,7 @@ class ChatMemory:
 
     def addresses_of(self, key: ChatKey) -> list[str]:
         """The domains that have a key, as `address_of` names them."""
-        return [address_of(domain) for domain in domains_of(self.domains, key)]
+        return [address_of(domain) for domain in self.domains_by_key.get(key, ())]
 
     def names_said(self, key: ChatKey, may_say: Callable[[ChatKey], bool]) -> list[str]:
         """The names and domains that those who may have said of a key, the first said first: who is in the group that
@@ -224,7 +226,8 @@ def _add_from_domains(memory: ChatMemory, owner: str, entries: Iterable[ReadEntr
         else:
             of_others.append(entry)
     came = [entry for entry in of_others if entry.domain != owner]
-    memory.domains |= keys_of_domains(memory.log, came)
+    memory.domains = keys_of_domains(memory.log, came)
+    memory.domains_by_key = domains_by_key(memory.domains)
     for said in said_by_domains(memory.domains, came, frozenset({own, owner})):
         _note_said(memory, said)
     for entry in of_others:

@@ -11,7 +11,7 @@ Of a domain, only what the key says that the carrying domain has counts, and onl
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from postroom.client.chat.domain_keys import DomainKey, first_domains
+from postroom.client.chat.domain_keys import DomainKey, domains_by_key
 from postroom.client.chat.entries import ChatEntry
 from postroom.client.chat.nlweb_carrier import domain_at
 from postroom.protocols.status.keys import ChatKey
@@ -45,7 +45,7 @@ def said_by_domains(
     `keys`: those of all domains. A domain that has one is left out, too: it needs nobody's word.
     """
     # Another domain that has the sayer's key may have passed a message of its on to get it.
-    speaks = first_domains(keys)
+    speaks = {key: domains[0] for key, domains in domains_by_key(keys).items()}
     for entry in came:
         if entry.carried is None or entry.payload is None or speaks.get(entry.payload.author) != entry.domain:
             continue
