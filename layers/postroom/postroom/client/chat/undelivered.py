@@ -12,6 +12,8 @@ from postroom.protocols.status.chat_view import ShownChat, ShownChatMessage
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.ids import MessageId
 from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.log import Fact
+from postroom.protocols.status.membership import Group
 from postroom.protocols.status.messages import (
     ChatMessage,
     DeleteMessage,
@@ -92,21 +94,24 @@ def _unreached(
     """The members to whom no message was ever written. Of a deleted message it is not known any more."""
     own, group = memory.log.own, memory.log.group(chat.ref.id)
     ids = {message.id for message in messages if message.author == own and message.message is not None}
-    found = {}
-    for fact in memory.log.messages(chat.ref) if ids else ():
-        if fact.id in ids:
-            names, written = memory.names_used.get(fact.key, {}), memory.hashes.get(fact.key, {})
-            found[fact.id] = tuple(
-                member
-                for member in chat.members
-                if member != own
-                and group.had_member(member, fact.clock)
-                and written.keys().isdisjoint(
-                    (
-                        names.get(member),
-                        *memory.addresses_of(member),
-                        *memory.names_said(member, partial(group.had_member, clock=fact.clock)),
-                    )
-                )
-            )
+    found = {
+        fact.id: tuple(
+            member
+            for member in chat.members
+            if member != own and group.had_member(member, fact.clock) and not _is_reached(memory, group, fact, member)
+        )
+        for fact in (memory.log.messages(chat.ref) if ids else ())
+        if fact.id in ids
+    }
     return {id_: members for id_, members in found.items() if members}
+
+
+def _is_reached(memory: ChatMemory, group: Group, fact: Fact, member: ChatKey) -> bool:
+    """Whether a message of the owner was written to a member."""
+    written = memory.hashes.get(fact.key, {})
+    # What is quickly found first: a long group has many messages, and nearly all were written to all by their names.
+    return (
+        memory.names_used.get(fact.key, {}).get(member) in written
+        or not written.keys().isdisjoint(memory.addresses_of(member))
+        or not written.keys().isdisjoint(memory.names_said(member, partial(group.had_member, clock=fact.clock)))
+    )
