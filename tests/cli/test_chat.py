@@ -11,6 +11,7 @@ from click.testing import Result
 from tests.cli.conftest import Postroom
 from tests.protocols.status.known import (
     ALICE,
+    AMR,
     BOB,
     GROUP,
     ID,
@@ -134,6 +135,34 @@ def test_a_refusal_has_its_reason(postroom: Postroom, key: str) -> None:
     result = postroom("chat", "wrap", "--type", "CHAT_MESSAGE", "--key", key, "--json",
                       input=json.dumps({**HELLO, "text": "\n"}))  # fmt: skip
     assert json.loads(result.stderr)["error"]["reason"] == "TextInvalid"
+
+
+@pytest.mark.parametrize("number", [2**53, 2**53 + 1, 2**63 - 1])
+def test_numbers_of_64_bits_are_wrapped_as_they_are(postroom: Postroom, key: str, number: int) -> None:
+    sound = {"payload": b64encode(AMR).decode(), "type": "AMR", "duration_ms": 2 * number}
+    message = {**HELLO, "clock": number, "timestamp": 2 * number + 1, "content_type": "AUDIO", "audio": sound}
+    wrap = postroom("chat", "wrap", "--type", "CHAT_MESSAGE", "--key", key, input=json.dumps(message))
+    assert wrap.exit_code == 0
+    found = shown(postroom("chat", "explain", "-", *AT, "--json", input=wrap.stdout_bytes))
+    assert found["reason"] == "ClockAhead"
+    assert found["message"]["clock"] == number
+    assert found["message"]["timestamp"] == 2 * number + 1
+    assert found["message"]["audio"]["duration_ms"] == 2 * number
+
+
+@pytest.mark.parametrize("clock", [2**63, 2**64 - 1])
+def test_a_clock_of_2_63_or_more_is_invalid(postroom: Postroom, key: str, clock: int) -> None:
+    message = json.dumps({**HELLO, "clock": clock})
+    result = postroom("chat", "wrap", "--type", "CHAT_MESSAGE", "--key", key, "--json", input=message)
+    assert (result.exit_code, json.loads(result.stderr)["error"]["reason"]) == (2, "ClockInvalid")
+
+
+@pytest.mark.parametrize("number", [2**64, 10**30, -1])
+def test_a_number_of_more_than_64_bits_is_a_usage_error(postroom: Postroom, key: str, number: int) -> None:
+    message = json.dumps({**HELLO, "timestamp": number})
+    result = postroom("chat", "wrap", "--type", "CHAT_MESSAGE", "--key", key, "--json", input=message)
+    assert result.exit_code == 2
+    assert "an integer from 0 to 18446744073709551615" in json.loads(result.stderr)["error"]["message"]
 
 
 def test_a_wrapper_is_not_written_to_a_terminal(postroom: Postroom, key: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,6 +159,15 @@ def test_an_integer_beyond_the_exact_range_is_read_if_nobody_reads_another_one(t
         assert "2^53-1" in error.detail
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("text", [b"[%d]", b"[null, %d]", b"[ %d ]", b'{"a":[%d,null]}'])
+@pytest.mark.parametrize("integer", [2**53, 2**53 + 1, 2**63, 2**64 - 1, 2**64, 10**21 + 1, 10**400])
+def test_integers_of_any_size_are_read_as_they_are_if_all_are_wanted(integer: int, text: bytes, sign: int) -> None:
+    written = text % (sign * integer)
+    parsed = parse(written, max_bytes=len(written), all_integers=True)
+    assert json.dumps(parsed) == json.dumps(json.loads(written))
+
+
 @given(st.floats(min_value=2**53, max_value=1e21, allow_nan=False).map(float.__trunc__).map(float))
 def test_the_digits_of_rfc_8785_are_read_as_their_double(double: float) -> None:
     assert parse(rfc8785.dumps(double), max_bytes=30) == double

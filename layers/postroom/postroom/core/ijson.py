@@ -16,7 +16,8 @@ One thing of RFC 7493 §2.1 is *not* refused: noncharacters such as U+FFFE. RFC 
 depends on their absence.
 
 DCP reads what JavaScript's JSON.stringify can write: with `half_pairs`, a text that jiter refuses for an escaped half
-of a surrogate pair is read by Python's own parser.
+of a surrogate pair is read by Python's own parser. Fields of protobuf have integers of 64 bits: with `all_integers`,
+each is read as it is written.
 """
 
 import json
@@ -92,13 +93,14 @@ def parse(
     max_depth: int = MAX_DEPTH,
     max_values: int = MAX_VALUES,
     half_pairs: bool = False,
+    all_integers: bool = False,
 ) -> JsonValue:
     """Parse one I-JSON text in UTF-8, of at most `max_bytes` bytes and `max_depth` levels of nesting (≤ 200).
 
     It may contain `max_values` values. A bare scalar has depth 0, `[]` has depth 1. `half_pairs`: escaped halves of
-    surrogate pairs are read, too. The time is linear in `len(data)` for every content. Raises TheirError: TooLarge,
-    NotJson or NotIJson, with a sentence that says where, but never what, the sender wrote, except for the names of the
-    members that lead to an integer.
+    surrogate pairs are read, too. `all_integers`: integers of any size are read as they are written. The time is linear
+    in `len(data)` for every content. Raises TheirError: TooLarge, NotJson or NotIJson, with a sentence that says where,
+    but never what, the sender wrote, except for the names of the members that lead to an integer.
     """
     if max_depth > _PARSER_DEPTH:
         raise OurError(f"max_depth is {max_depth}; the parser itself ends at {_PARSER_DEPTH}")
@@ -120,7 +122,7 @@ def parse(
         proven = _has_plain_numbers(value)
     # Finding that there is none is much faster than counting, and few messages contain a list.
     if not proven or data.count(b"{") + (data.count(b"[") if b"[" in data else 0) > max_depth:
-        return _checked(value, max_depth)
+        return _checked(value, max_depth, all_integers=all_integers)
     return value
 
 
@@ -188,7 +190,7 @@ def _has_plain_numbers(value: JsonValue) -> bool:
         return False
 
 
-def _checked(value: JsonValue, max_depth: int) -> JsonValue:
+def _checked(value: JsonValue, max_depth: int, *, all_integers: bool) -> JsonValue:
     """Refuse what jiter accepts, level by level; `type` rather than `isinstance` because it is faster."""
     whole = [value]
     level: list[Any] = [whole]
@@ -206,7 +208,7 @@ def _checked(value: JsonValue, max_depth: int) -> JsonValue:
                         raise _too_deep(max_depth)
                     below.append(member)
                 elif kind is int:
-                    if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
+                    if not all_integers and not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
                         large.append((container, place))
                 elif kind is float and not -inf < member < inf:
                     raise TheirError(NOT_I_JSON, _BIG_NUMBER)

@@ -66,7 +66,7 @@ def _read(type_: "PayloadType", data: bytes, source: str) -> "StatusMessage":
     from postroom.protocols.status.json_form import message_from_json
 
     try:
-        return message_from_json(type_, parse(data, max_bytes=MAX_JSON_BYTES))
+        return message_from_json(type_, parse(data, max_bytes=MAX_JSON_BYTES, all_integers=True))
     except TheirError as error:
         raise UsageFault(f"{source}: {error.detail or error.reason.sentence}", reason=str(error.reason)) from None
     except ValueError as error:
