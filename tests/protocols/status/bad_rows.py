@@ -359,7 +359,6 @@ _GROUP_OF_TWO: Final = (
 def _groups() -> Table:
     events: list[tuple[str, bytes]] = [
         ("a second founding", _event(Event.CHAT_CREATED, NOW + 5, name="Mine")),
-        ("a founding by another than the key in the ID", _event(Event.CHAT_CREATED, NOW - 1, key=MALLORY)),
         ("a stranger adds members", _event(Event.MEMBERS_ADDED, NOW + 5, MALLORY.public, key=MALLORY)),
         ("a member adds members", _event(Event.MEMBERS_ADDED, NOW + 5, MALLORY.public, key=BOB)),
         ("a member changes the name", _event(Event.NAME_CHANGED, NOW + 5, key=BOB, name="Ours")),
@@ -376,6 +375,9 @@ def _groups() -> Table:
     for what, event in events:
         yield what, _update(event, key=MALLORY), None, Effect.SAME
     other = GROUP.replace("6f96", "6f97")
+    yield "a founding by another than the key in the ID", _update(
+        _event(Event.CHAT_CREATED, NOW - 1, key=MALLORY)
+    ), MEMBERSHIP_INVALID  # fmt: skip
     no_keys = ("x", OFF_THE_CURVE, OWN.upper(), OWN[2:])
     yield "members that are no keys", [
         _update(_event(Event.MEMBERS_ADDED, NOW + 5, MALLORY.public, each)) for each in no_keys

@@ -221,6 +221,9 @@ class Devices(RuleBasedStateMachine):
     ) -> None:
         self.events.append(h.event(kind, self.now - back, members, f"{self.now}", by))
         abridged = self.events[-1 - with_others :]
+        if kind is Kind.CHAT_CREATED:
+            # Of foundings by others alone nobody takes an update.
+            abridged = [self.events[0], *abridged]
         self.send(self.devices[by][which], h.update(*abridged), USERS, delay)
 
     @rule(

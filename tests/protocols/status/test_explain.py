@@ -143,7 +143,7 @@ def test_an_update_whose_events_do_not_count() -> None:
     ahead = founding(clock=NOW + 120_001)
     for events, says in (
         ((ahead,), "ClockAhead"), ((founding()[:65],), "more than 65 bytes"), ((b"x" * 70,), "AuthorSignature"),
-        ((ahead, b""), "of which 2 do not count"),
+        ((ahead, b""), "of which 2 do not count"), ((founding(key=MALLORY),), "not created by the key in its ID"),
     ):  # fmt: skip
         found = explained(m.MembershipUpdateMessage(GROUP, events))
         assert failed(found) == {"events": "MembershipInvalid"}

@@ -211,7 +211,7 @@ def test_and_of_nothing_else() -> None:
 
 
 def test_events_that_can_count_are_read() -> None:
-    bad = [b"", founding()[:65], b"\1" * 80, founding(key=MALLORY)[:-1], founding(clock=1)[:65] + b"\x08\0"]
+    bad = [b"", founding()[:65], b"\1" * 80, founding(key=MALLORY), founding(clock=1)[:65] + b"\x08\0"]
     update = m.MembershipUpdateMessage(GROUP, (bad[0], founding(), *bad[1:]))
     found = verified(update)
     assert [(event.author, event.event.type) for event in found.events] == [
@@ -225,7 +225,9 @@ def stranger() -> bytes:
     return sign_event(GROUP, event, ALICE)
 
 
-@pytest.mark.parametrize("events", [(b"",), (founding()[:65],), (b"x" * 64,), (stranger(), stranger())])
+@pytest.mark.parametrize(
+    "events", [(b"",), (founding()[:65],), (b"x" * 64,), (stranger(), stranger()), (founding(key=MALLORY),)]
+)
 def test_an_update_of_nothing_that_can_count_is_refused(events: tuple[bytes, ...]) -> None:
     assert refused(lambda: verified(m.MembershipUpdateMessage(GROUP, events)), MEMBERSHIP_INVALID)
     # With a message in it, that counts.
@@ -334,9 +336,8 @@ def test_a_wrapper_that_was_verified_needs_no_recovery_again(
 def test_nor_do_the_events_of_a_group_and_those_that_did_not_count_still_do_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    update = m.MembershipUpdateMessage(
-        GROUP, (b"\1" * 80, founding(), stranger(), founding(clock=NOW + 1, key=MALLORY))
-    )
+    joined = sign_event(GROUP, m.MembershipUpdateEvent(NOW + 1, MembershipEventType.MEMBER_JOINED), MALLORY)
+    update = m.MembershipUpdateMessage(GROUP, (b"\1" * 80, founding(), stranger(), founding(key=MALLORY), joined))
     data = wrapper_of(update)
     first = verify(data, own=BOB.public)
     assert [event.author for event in first.events] == [ALICE.public, MALLORY.public]

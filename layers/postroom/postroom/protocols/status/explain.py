@@ -16,7 +16,7 @@ from postroom.protocols.status.enums import PayloadType
 from postroom.protocols.status.ids import MessageId, message_id
 from postroom.protocols.status.json_form import message_as_json, number_as_json
 from postroom.protocols.status.keys import ChatKey
-from postroom.protocols.status.membership import read_signed_event
+from postroom.protocols.status.membership import check_founder, read_signed_event
 from postroom.protocols.status.message_media import MessageMedia, media_of
 from postroom.protocols.status.messages import (
     ChatMessage,
@@ -205,7 +205,9 @@ def _look_at_events(found: ExplainedWrapper, update: MembershipUpdateMessage, at
 
 def _fault_of(group: str, signed: bytes, at_ms: int) -> str:
     try:
-        check_not_ahead(read_signed_event(group, signed).event.clock, at_ms)
+        event = read_signed_event(group, signed)
+        check_founder(group, event)
+        check_not_ahead(event.event.clock, at_ms)
     except TheirError as error:
         return f"{error.reason}: {error.detail}"
     return ""

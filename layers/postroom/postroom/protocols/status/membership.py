@@ -81,6 +81,15 @@ def read_signed_event(group: str, signed: bytes, author: ChatKey | None = None) 
     return SignedEvent(author or author_of(signature, group.encode() + data), event, data, signature)
 
 
+def check_founder(group: str, signed: SignedEvent) -> None:
+    """Check that an event, if it is a founding, is by the key in the group's ID: another counts nowhere.
+
+    Raises TheirError(MEMBERSHIP_INVALID).
+    """
+    is_founder = signed.event.type != _CREATED or signed.author == creator_of(group)
+    _require(is_founder, "the group was not created by the key in its ID")
+
+
 def sign_event(group: str, event: MembershipUpdateEvent, key: AuthorKey) -> bytes:
     """Sign an event for an update of a group."""
     data = write_event(event)
@@ -148,7 +157,7 @@ class Group:
         targets = [ChatKey(member) for member in event.members]
         if event.type == _CREATED:
             _require(not self.is_created, "the group exists")
-            _require(author == creator_of(self.id), "it was not created by the key in its ID")
+            check_founder(self.id, signed)
             return
         _require(self.is_created, "the group did not exist yet")
         is_admin, is_member = author in self.admins, author in self.members

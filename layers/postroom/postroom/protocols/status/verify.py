@@ -14,7 +14,7 @@ from postroom.protocols.status.codec import FORMS, read_payload
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.ids import MessageId, message_id
 from postroom.protocols.status.keys import ChatKey, read_chat_key
-from postroom.protocols.status.membership import SignedEvent, read_signed_event
+from postroom.protocols.status.membership import SignedEvent, check_founder, read_signed_event
 from postroom.protocols.status.messages import (
     OF_DEVICES,
     ChatMessage,
@@ -157,9 +157,12 @@ def _events_of(update: MembershipUpdateMessage, recovered: RecoveredKeys | None)
     found, faults = [], []
     for signed in update.events:
         try:
-            found.append(read_signed_event(update.chat_id, signed))
+            event = read_signed_event(update.chat_id, signed)
+            check_founder(update.chat_id, event)
         except TheirError as error:
             faults.append(error)
+        else:
+            found.append(event)
     if faults and not found and update.carried is None:
         raise TheirError(MEMBERSHIP_INVALID, f"no event can count: {faults[0]}")
     return tuple(found)
