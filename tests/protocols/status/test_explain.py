@@ -115,6 +115,19 @@ def test_it_goes_on_after_each_failed_check() -> None:
     assert bad_signature.message == late
 
 
+def test_channels_and_groups_are_checked_whoever_the_author_is() -> None:
+    for signature, failure in ((b"", {"author": "AuthorUnknown"}), (b"x", {"signature": "AuthorSignatureInvalid"})):
+        for chat, kind in ((IN_CHANNEL, "public"), (IN_GROUP, "group")):
+            found = explain(write_wrapper(write_payload(text(**chat)), signature, 1), at_ms=NOW, own=BOB.public)
+            assert failed(found) == failure
+            assert found.as_json()["chat"] == {"kind": kind, "id": chat["chat_id"]}
+        strange = write_payload(text(chat_id="a b", message_type=ChatKind.PUBLIC_GROUP))
+        found = explain(write_wrapper(strange, signature, 1), at_ms=NOW)
+        assert failed(found) == {**failure, "chat": "ChatInvalid"}
+        of_two = explain(write_wrapper(write_payload(text()), signature, 1), at_ms=NOW, own=BOB.public)
+        assert (names(of_two)[-2:], of_two.chat) == (["payload", "clock"], None)
+
+
 def test_without_a_type_the_author_is_checked_all_the_same() -> None:
     found = explain(wrapped(write_payload(text()), 0), at_ms=NOW)
     assert failed(found) == {"type": "PayloadTypeUnknown"}

@@ -12,7 +12,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.protocols.status.clock import CLOCK_LIMIT, LATE, MOST_AHEAD_MS, check_not_ahead, is_late
 from postroom.protocols.status.codec import read_payload
-from postroom.protocols.status.enums import PayloadType
+from postroom.protocols.status.enums import ChatKind, PayloadType
 from postroom.protocols.status.ids import MessageId, message_id
 from postroom.protocols.status.json_form import message_as_json, number_as_json
 from postroom.protocols.status.keys import ChatKey
@@ -26,6 +26,7 @@ from postroom.protocols.status.messages import (
 )
 from postroom.protocols.status.reasons import MEMBERSHIP_INVALID
 from postroom.protocols.status.verify import (
+    NO_CHAT_KEY,
     OWN_DEVICES,
     ChatRef,
     author_or_carrier,
@@ -108,6 +109,7 @@ def explain(
         # What cannot be read may be in a channel, and be passed on.
         _look_at_way(found, found.author, found.type, carrier if is_read else None, own)
     if found.message is not None:
+        _look_at_chat(found, found.message, own)
         _look_at_message(found, found.message, at_ms)
     return found
 
@@ -150,24 +152,28 @@ def _look_at_payload(found: ExplainedWrapper, wrapper: Wrapper, type_: int) -> b
 def _look_at_way(
     found: ExplainedWrapper, author: ChatKey, type_: int, carrier: ChatKey | None, own: ChatKey | None
 ) -> None:
-    """Who may bring the message, and to whom."""
-    message = found.message
+    """Who may bring the message, and who may have written it."""
     if carrier is not None:
         found.look(
             "carrier", 'decision "Authors"', "sent by its author, unless it is signed and in a channel",
-            f"sent by {carrier}", lambda: check_carrier(author, carrier, message),
+            f"sent by {carrier}", lambda: check_carrier(author, carrier, found.message),
         )  # fmt: skip
     if own is not None and type_ in OWN_DEVICES:
         found.look(
             "own devices", 'Status 6/PAYLOADS: SyncInstallationContact; decision "Authors"', f"written by {own}",
             f"written by {author}", lambda: check_own_devices(type_, author, own),
         )  # fmt: skip
-    if message is not None:
-        said = getattr(message, "chat_id", None)
-        found.chat = found.look(
-            "chat", "Status 6/PAYLOADS: Chats", "an ID of its kind of chat; of two, written to you",
-            shown(said) if said else "none", lambda: chat_of(message, author, own),
-        )  # fmt: skip
+
+
+def _look_at_chat(found: ExplainedWrapper, message: StatusMessage, own: ChatKey | None) -> None:
+    # A chat of two is its author's, whoever that is.
+    if found.author is None and getattr(message, "message_type", None) == ChatKind.ONE_TO_ONE:
+        return
+    said = getattr(message, "chat_id", None)
+    found.chat = found.look(
+        "chat", "Status 6/PAYLOADS: Chats", "an ID of its kind of chat; of two, written to you",
+        shown(said) if said else "none", lambda: chat_of(message, found.author or NO_CHAT_KEY, own),
+    )  # fmt: skip
 
 
 def _look_at_message(found: ExplainedWrapper, message: StatusMessage, at_ms: int) -> None:
