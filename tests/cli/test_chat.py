@@ -373,7 +373,7 @@ def test_a_line_may_say_type_and_carrier(postroom: Postroom) -> None:
         ('{"wrapper": "", "at": 9007199254740992}', "at"),
         ('{"wrapper": "", "at": 18446744073709551616}', "at"),
         ('{"wrapper": "", "at": 1, "type": "CHAT"}', "CHAT_MESSAGE"),
-        ('{"wrapper": "", "at": 1, "type": 99}', "CHAT_MESSAGE"),
+        ('{"wrapper": "", "at": 1, "type": "LETTER"}', "CHAT_MESSAGE"),
         ('{"wrapper": "", "at": 1, "type": null}', "CHAT_MESSAGE"),
         ('{"wrapper": "", "at": 1, "carrier": "alice.eth"}', "chat key"),
         ('{"wrapper": "", "at": 1, "carrier": 5}', "carrier"),

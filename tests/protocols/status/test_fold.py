@@ -76,6 +76,14 @@ def test_an_untyped_wrapper_needs_its_type_beside_it() -> None:
     assert len(folded.log) == 1
 
 
+def test_an_untyped_wrapper_may_be_of_a_later_type_or_have_no_type() -> None:
+    wrapper = b64encode(sent(ALICE, ChatMessageIdentity(NOW, "alice.eth")).wrapper).decode()
+    later, none = (read_line(as_bytes(wrapper=wrapper, at=NOW, type=number)) for number in (4000, 0))
+    folded = fold([later, none], BOB.public)
+    assert [(fact.message, fact.marks) for fact in folded.log] == [(None, ("not-understood",))]
+    assert [(line.number, line.error.reason) for line in folded.discarded] == [(2, PAYLOAD_TYPE_UNKNOWN)]
+
+
 def test_the_carriers_sender_is_the_author_of_what_is_not_signed() -> None:
     line = sent(ALICE, text(), signed=False)
     [fact] = fold([line], BOB.public).log
@@ -121,7 +129,8 @@ WRONG: dict[str, tuple[bytes, str]] = {
     "a time with a fraction": (as_bytes(**{**LINE, "at": 1.5}), "at of a line must be an integer"),
     "a time that is true": (as_bytes(**{**LINE, "at": True}), "at of a line must be an integer"),
     "an unknown type": (as_bytes(**LINE, type="LETTER"), "the type must be one of CHAT_MESSAGE"),
-    "an unknown number": (as_bytes(**LINE, type=0), "the type must be one of"),
+    "a number that no wrapper has": (as_bytes(**LINE, type=1 << 31), "the type must be one of"),
+    "a number below 0": (as_bytes(**LINE, type=-1), "the type must be one of"),
     "a type that is true": (as_bytes(**LINE, type=True), "the type must be one of"),
     "no type": (as_bytes(**LINE, type=None), "the type must be one of"),
     "a type that is a list": (as_bytes(**LINE, type=[1]), "the type must be one of"),

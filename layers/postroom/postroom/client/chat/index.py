@@ -17,7 +17,7 @@ from postroom.core.errors import TheirError
 from postroom.protocols.dm3.stored import Tombstone
 from postroom.protocols.status.keys import ChatKey
 
-_VERSION: Final = 4
+_VERSION: Final = 5
 _SCHEMA: Final = """
 CREATE TABLE conversations (partner TEXT PRIMARY KEY, etag TEXT NOT NULL);
 CREATE TABLE entries (

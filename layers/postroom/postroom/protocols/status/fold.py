@@ -18,6 +18,8 @@ from postroom.protocols.status.wrapper import MAX_WRAPPER_BYTES
 MAX_LINE_BYTES: Final = 2 * MAX_WRAPPER_BYTES
 MAX_TIME_MS: Final = 1 << 53
 """Times are below it, so that they are exact in any JSON."""
+_MAX_TYPE: Final = (1 << 31) - 1
+"""Of an enum in protobuf."""
 _MEMBERS: Final = frozenset({"wrapper", "at", "type", "carrier"})
 
 
@@ -61,7 +63,10 @@ def fold(lines: Iterable[HistoryLine], own: ChatKey) -> FoldedHistory:
 
 
 def read_line(line: bytes) -> HistoryLine:
-    """Read a line: `{"wrapper": base64, "at": ms, "type"?, "carrier"?}`. Raises ValueError that says what is wrong."""
+    """Read a line: `{"wrapper": base64, "at": ms, "type"?, "carrier"?}`. Raises ValueError that says what is wrong.
+
+    The type is a name, or any number that a wrapper can have: also one of a later version, and 0.
+    """
     try:
         value = parse(line, max_bytes=MAX_LINE_BYTES)
     except TheirError as error:
@@ -75,7 +80,7 @@ def read_line(line: bytes) -> HistoryLine:
     return HistoryLine(
         _wrapper(members.text("wrapper")),
         at_ms,
-        type_named(members.any("type")) if "type" in members else None,
+        _type(members.any("type")) if "type" in members else None,
         key_named(members.text("carrier")) if "carrier" in members else None,
     )
 
@@ -97,6 +102,10 @@ def key_named(text: str) -> ChatKey:
             raise ValueError("a chat key is 0x04 and 128 hex digits in lower case, or begins with zQ3sh")
         return key
     return read_multibase(text)
+
+
+def _type(named: object) -> int:
+    return named if type(named) is int and 0 <= named <= _MAX_TYPE else type_named(named)
 
 
 def _wrapper(text: str) -> bytes:
