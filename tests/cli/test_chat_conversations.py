@@ -11,7 +11,7 @@ from tests.cli.chat_commands import deployed as deployed
 from tests.client.chat.network import ALICE, BOB, CAROL
 
 from postroom.client.archive import FolderHome
-from postroom.client.chat.memory import read_memory
+from postroom.client.chat.memory_reading import read_memory
 from postroom.client.chat.reading import ConversationReader
 from postroom.protocols.status.enums import PayloadType
 from postroom.protocols.status.log import ChatLog

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from postroom.cli.app import app
 from postroom.cli.up import describe_stack
-from postroom.client.chat.memory import PLAIN
+from postroom.client.chat.plain_messages import PLAIN
 from postroom.demo.deployment import until
 from postroom.demo.names import ALICE, BOB
 from postroom.demo.stack import DM3_HOST, DemoStack

@@ -5,7 +5,7 @@ from tests.client.chat.nameless_member import add_without_name
 from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, Device
 from tests.protocols.status.test_conformance import members
 
-from postroom.client.chat import memory
+from postroom.client.chat import memory_reading
 from postroom.client.chat.undelivered import DeliveryState, UnsentPart, find_undelivered
 from postroom.protocols.status.enums import PayloadType
 from postroom.protocols.status.messages import ContactUpdate
@@ -98,8 +98,8 @@ def test_the_order_of_the_parts_does_not_depend_on_what_the_archive_lists_first(
     sent = alice.send("Lunch", "noon?")
     alice.chats.react("Lunch", sent.id)
     [before] = states(alice, "Lunch")
-    read_unsent = memory.read_unsent
-    monkeypatch.setattr(memory, "read_unsent", lambda archive: read_unsent(archive)[::-1])
+    read_unsent = memory_reading.read_unsent
+    monkeypatch.setattr(memory_reading, "read_unsent", lambda archive: read_unsent(archive)[::-1])
     assert states(alice, "Lunch") == [before]
     assert [(each.what, each.to) for each in before.unsent] == [
         ("message", BOB), ("message", CAROL), ("reaction", BOB), ("reaction", CAROL),

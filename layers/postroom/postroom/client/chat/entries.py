@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard
 
 from postroom.client.archive.nlweb_messages import NlwebContent, read_content, sent_correlation
 from postroom.client.chat.channels import ChannelRecord, find_channel, find_channel_in_body
@@ -52,6 +52,11 @@ class ChatEntry:
 
 
 ReadEntry: TypeAlias = ChatEntry | Tombstone
+
+
+def is_of_domain(entry: ReadEntry) -> TypeGuard[ChatEntry]:
+    """Whether it is of an NLWeb message."""
+    return isinstance(entry, ChatEntry) and bool(entry.domain)
 
 
 def read_entries(entries: Iterable[Entry], own: ChatKey, known: Iterable[ReadEntry] = ()) -> list[ReadEntry]:

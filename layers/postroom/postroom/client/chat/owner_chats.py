@@ -12,7 +12,8 @@ from postroom.client.chat.domain_delivery import ChatOutbox
 from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.late_refusals import LateRefusals
-from postroom.client.chat.memory import ChatMemory, read_memory
+from postroom.client.chat.memory import ChatMemory
+from postroom.client.chat.memory_reading import read_memory
 from postroom.client.chat.nlweb_carrier import address_of, domain_at
 from postroom.client.chat.profiles_sent import contact_update_of, contact_updates_due, names_of_contact, profile_now
 from postroom.client.chat.reading import ConversationReader

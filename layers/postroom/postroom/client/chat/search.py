@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from postroom.client.archive.index import Hit, SearchableTexts, Shown, ShownHit, text_of
 from postroom.client.chat.dm3_carrier import CarriedWrapper, differs, find_wrapper
 from postroom.client.chat.entries import ChatEntry, ReadEntry, find_chat_content
-from postroom.client.chat.memory import ChatMemory, make_memory
+from postroom.client.chat.memory import ChatMemory
+from postroom.client.chat.memory_reading import read_memory_and_entries
 from postroom.client.chat.nlweb_carrier import read_body
 from postroom.client.chat.reading import ConversationReader
-from postroom.client.chat.unsent import read_unsent
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.stored import Received, StoredEnvelope
 from postroom.protocols.status.chat_view import ChatView, ShownChatMessage
@@ -48,10 +48,7 @@ class SearchedChats:
 
     def read_shown(self) -> Shown:
         """Read what the chats show now. Raises as `ConversationReader.read` does."""
-        archive = self.reader.archive
-        # In this order, as `read_memory` does.
-        unsent, conversations = read_unsent(archive), self.reader.read()
-        return _ShownTexts(make_memory(archive.owner, self.reader.own, unsent, conversations), conversations)
+        return _ShownTexts(*read_memory_and_entries(self.reader))
 
 
 def _texts(text: str, carried: CarriedWrapper | None) -> SearchableTexts:

@@ -7,7 +7,7 @@ from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, D
 from postroom.client.archive import HomeObject, MemoryHome
 from postroom.client.chat.channels import ChannelRecord, write_channel
 from postroom.client.chat.dm3_carrier import encodings
-from postroom.client.chat.memory import read_memory
+from postroom.client.chat.memory_reading import read_memory
 from postroom.client.chat.reading import ConversationReader
 from postroom.client.dm3 import Dm3Draft
 from postroom.protocols.dm3.message import MessageType
