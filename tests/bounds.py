@@ -8,7 +8,7 @@ from tests.aws import function, resources, template
 
 from postroom.api import schemas
 from postroom.client.chat import pictures
-from postroom.client.chat.dm3_carrier import MAX_NAMES
+from postroom.client.chat.carried_wrapper import MAX_NAMES
 from postroom.core import ijson, loading_cache, settings, side_by_side
 from postroom.core.ens_names import MAX_NAME_BYTES
 from postroom.crypto import ethereum, keystore

@@ -20,7 +20,7 @@ from tests.http.api_stack import SHOP, ApiStack
 from typer.testing import Result
 
 from postroom.cli.descriptor import read_descriptor
-from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import SUBJECT, write_body
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.zones import Mode

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tests.client.chat.domain_network import BANK, SHOP, DomainNetwork
 from tests.client.chat.network import MALLORY, wrapped
 
-from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import write_body
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason

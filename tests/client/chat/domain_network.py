@@ -12,7 +12,7 @@ from tests.client.chat.network import ChatNetwork, Device, Person, Points, Servi
 from postroom.api.schemas import Queued, SentMessage
 from postroom.api.states import State
 from postroom.client.archive import Home
-from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import SUBJECT, write_body
 from postroom.client.mailbox import MailboxError, TokenReusedError, UnavailableError
 from postroom.core.ijson import JsonValue

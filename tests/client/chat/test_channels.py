@@ -9,6 +9,7 @@ import pytest
 from tests.client.chat.network import ALICE, BOB, CAROL, ChatNetwork
 from tests.protocols.status.known import Field
 
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import (
     MAX_RECEIVERS,
     ChannelRecord,
@@ -19,7 +20,6 @@ from postroom.client.chat.channels import (
     write_channel,
     write_channel_body,
 )
-from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.dm3 import Dm3Draft
 from postroom.core.ijson import JsonValue
 from postroom.protocols.dm3.message import Attachment, Dm3Message

@@ -1,32 +1,20 @@
-"""Wrappers in dm3 messages: where they are, and what a client shows that knows nothing of Status."""
+"""Wrappers in dm3 messages: where they are, and whose key signed the message."""
 
 from base64 import b64encode
 from dataclasses import replace
 
 import pytest
-from tests.client.chat.network import ALICE, BOB, EDDY, ChatNetwork, Device, wrapped
+from tests.client.chat.network import ALICE, BOB, EDDY, ChatNetwork, Device
 
-from postroom.client.chat.dm3_carrier import (
-    CarriedWrapper,
-    carrier_key,
-    differs,
-    dm3_type,
-    encodings,
-    find_wrapper,
-    is_canonical,
-    plain_text,
-)
+from postroom.client.chat.carried_wrapper import CarriedWrapper
+from postroom.client.chat.dm3_carrier import carrier_key, dm3_type, encodings, find_wrapper
 from postroom.client.dm3 import Dm3Draft
 from postroom.protocols.dm3.message import Attachment, Dm3Message, MessageType
 from postroom.protocols.dm3.stored import StoredEnvelope
 from postroom.protocols.status import sending
 from postroom.protocols.status.enums import ChatKind, PayloadType, ReactionKind
 from postroom.protocols.status.messages import (
-    ChatMessageIdentity,
     MembershipUpdateMessage,
-    StatusMessage,
-    StickerMessage,
-    SyncInstallationPublicChat,
 )
 from postroom.protocols.status.verify import NO_CHAT_KEY, ChatRef
 
@@ -113,27 +101,6 @@ def test_names_that_are_none_are_left_out(network: ChatNetwork, names: str) -> N
     assert find_wrapper(carrying(network, uri(f";{TYPED}"), attachment)) == CarriedWrapper(b"wrapper", None)
 
 
-SHOWN: dict[str, tuple[StatusMessage, str]] = {
-    "a text": (TEXT, "hello"),
-    "an edit": (sending.edit(CHAT, 1, ID, "better"), "better"),
-    "a sticker": (sending.sticker_message(CHAT, 1, 1, StickerMessage("e3", 1)), "Sticker"),
-    "a reaction": (sending.reaction(CHAT, 1, ID, ReactionKind.THUMBS_UP), "👍"),
-    "an unknown reaction": (sending.reaction(CHAT, 1, ID, 99), "reaction 99"),
-    "a retraction": (sending.reaction(CHAT, 1, ID, ReactionKind.SAD, retracted=True), "(took back: 😢)"),
-    "a deletion": (sending.deletion(CHAT, 1, ID), "(deleted a message)"),
-    "a pin": (sending.pin(CHAT, 1, ID, pinned=True), "(pinned a message)"),
-    "no pin": (sending.pin(CHAT, 1, ID, pinned=False), "(unpinned a message)"),
-    "an identity": (ChatMessageIdentity(1, "alice.eth"), "(profile updated)"),
-    "data of devices": (SyncInstallationPublicChat(1, "tea"), "(data of own devices)"),
-}
-
-
-@pytest.mark.parametrize("what", SHOWN)
-def test_a_plain_client_shows_a_text_for_everything(what: str) -> None:
-    message, text = SHOWN[what]
-    assert plain_text(message) == text
-
-
 def test_the_dm3_type_is_that_of_the_payload_where_a_reference_is_known() -> None:
     types = {
         TEXT: MessageType.NEW,
@@ -154,23 +121,6 @@ def test_the_type_of_a_group_message_is_that_of_what_is_in_it(network: ChatNetwo
     inner = sending.text_message(ChatRef(ChatKind.PRIVATE_GROUP, group), 1, 1, "yes", ID)
     update = MembershipUpdateMessage(group, (), inner)
     assert dm3_type(update, has_reference=True) is MessageType.REPLY
-    assert plain_text(update) == "yes"
-    assert plain_text(MembershipUpdateMessage(group, ())) == "(group updated)"
-
-
-def test_a_text_that_is_not_the_payloads_differs() -> None:
-    assert not differs("hello", TEXT)
-    assert not differs("", TEXT)
-    assert differs("hello", REPLY)
-
-
-def test_of_all_wrappers_of_a_signed_payload_one_is_canonical(network: ChatNetwork) -> None:
-    author = network[ALICE].author
-    wrapper = wrapped(TEXT, author)
-    assert is_canonical(CarriedWrapper(wrapper, None))
-    assert not is_canonical(CarriedWrapper(wrapped(TEXT, author, typed=False), PayloadType.CHAT_MESSAGE))
-    assert not is_canonical(CarriedWrapper(wrapper + bytes([0x48, 1]), None))
-    assert not is_canonical(CarriedWrapper(wrapper + wrapper, None))
 
 
 def test_the_senders_key_is_stored_and_otherwise_found_in_both_signatures(network: ChatNetwork, bob: Device) -> None:

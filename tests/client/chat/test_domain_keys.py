@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.client.chat.network import wrapped
 
-from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.domain_keys import (
     DomainKey,
     domains_by_key,

@@ -14,8 +14,8 @@ from postroom.api.states import State
 from postroom.client.archive import MemoryHome, verify
 from postroom.client.archive.nlweb_messages import is_sent, keep_sent_nlweb, read_content
 from postroom.client.chat import ChatError, Chats, NoOutboxError, NoSuchChatError, SentTo
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import ChannelRecord, channel_message, write_channel_body
-from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.domain_keys import OTHER_KEY, DomainKey
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.nlweb_carrier import SUBJECT, address_of, read_body, write_body

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from postroom.client.chat.dm3_carrier import MAX_NAMES, CarriedWrapper
+from postroom.client.chat.carried_wrapper import MAX_NAMES, CarriedWrapper
 from postroom.client.chat.nlweb_carrier import address_of, domain_at, read_body, receiver_named, write_body
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue

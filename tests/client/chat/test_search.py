@@ -20,7 +20,7 @@ from postroom.api.states import State
 from postroom.client.archive.index import Hit, Index, SearchableTexts, Shown, scan
 from postroom.client.archive.nlweb_messages import read_content
 from postroom.client.chat import ChatError
-from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.nlweb_carrier import SUBJECT, address_of, write_body
 from postroom.client.chat.reading import ConversationReader

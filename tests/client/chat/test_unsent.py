@@ -7,7 +7,7 @@ from tests.client.chat.network import ALICE, BOB, ChatNetwork, Device
 
 from postroom.client.archive import Archive
 from postroom.client.archive.verify import verify
-from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.unsent import (
     UnsentMessage,
     read_unsent,

@@ -9,7 +9,8 @@ from typing import Final
 from postroom.client import Mailbox, SendOutcome
 from postroom.client.archive import Archive, Home, MemoryHome
 from postroom.client.chat import Chats, SentChatMessage
-from postroom.client.chat.dm3_carrier import EMOJIS, encodings, find_wrapper
+from postroom.client.chat.dm3_carrier import encodings, find_wrapper
+from postroom.client.chat.plain_text import EMOJIS
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.core.reason import Reason
 from postroom.demo.chain_names import CAROL

@@ -13,7 +13,7 @@ from typing import Final
 
 import orjson
 
-from postroom.client.chat.dm3_carrier import CarriedWrapper
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import CHANNEL, receiver_named, write_body
 from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError

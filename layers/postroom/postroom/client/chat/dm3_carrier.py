@@ -1,4 +1,4 @@
-"""How a wrapper travels in a dm3 message, and how it is found in one that an archive keeps.
+"""The encoding of a wrapper in a dm3 message, and the chat keys of dm3 names and messages.
 
 The wrapper is one more encoding of the message's text (dm3 §2.2.2), so clients that know nothing of Status show the
 text. What the sender knows of the names of a group's members is another attachment: keys are not addresses, and
@@ -7,7 +7,6 @@ whoever answers a group needs them. The signature of the dm3 message covers both
 
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final
@@ -15,64 +14,34 @@ from typing import Final
 import coincurve
 import orjson
 
+from postroom.client.chat.carried_wrapper import CarriedWrapper, read_names
 from postroom.core.canonical import stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
 from postroom.crypto.encodings import decode_base64
-from postroom.crypto.ethereum_keys import has_higher_s
 from postroom.protocols.dm3.dialect import verify_struct
 from postroom.protocols.dm3.keys import PublicSigningKey
 from postroom.protocols.dm3.message import Dm3Message, MessageType
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.profile import UserProfile
 from postroom.protocols.dm3.stored import StoredEnvelope
-from postroom.protocols.status.enums import ContentType, PayloadType, ReactionKind
-from postroom.protocols.status.keys import ChatKey, chat_key_of, read_chat_key
+from postroom.protocols.status.enums import PayloadType
+from postroom.protocols.status.keys import ChatKey, chat_key_of
 from postroom.protocols.status.messages import (
     ChatMessage,
-    ChatMessageIdentity,
-    ContactUpdate,
     DeleteMessage,
     EditMessage,
     EmojiReaction,
     MembershipUpdateMessage,
-    PinMessage,
     StatusMessage,
 )
 from postroom.protocols.status.verify import NO_CHAT_KEY
-from postroom.protocols.status.wrapper import read_wrapper, write_wrapper
-
-MAX_NAMES: Final = 100
-"""Names of members in one message."""
 
 _KNOWN_KEYS: Final = 1000
 _PROTOBUF: Final = "application/protobuf"
 _TYPED: Final = "status.ApplicationMetadataMessage"
 _UNTYPED: Final = "status.StatusProtocolMessage"
 _NAMES: Final = "application/vnd.postroom.chat-names+json"
-
-EMOJIS: Final = {
-    ReactionKind.LOVE: "❤️",
-    ReactionKind.THUMBS_UP: "👍",
-    ReactionKind.THUMBS_DOWN: "👎",
-    ReactionKind.LAUGH: "😂",
-    ReactionKind.SAD: "😢",
-    ReactionKind.ANGRY: "😡",
-}
-"""Reactions as they are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class CarriedWrapper:
-    """A wrapper that a message carries. `type`: of an untyped one.
-
-    `names`: what the sender says of others' names: over dm3, normalised dm3 names; over NLWeb, domains as
-    `nlweb_carrier.address_of` names them.
-    """
-
-    wrapper: bytes
-    type: int | None
-    names: Mapping[ChatKey, str] = field(default_factory=dict)
 
 
 def encodings(wrapper: bytes, type_: int, names: Mapping[ChatKey, str], *, typed: bool = True) -> tuple[str, ...]:
@@ -96,16 +65,6 @@ def find_wrapper(message: Dm3Message) -> CarriedWrapper | None:
         elif media_type == _NAMES and not names:
             names = _read_names(data)
     return CarriedWrapper(*found, names) if found else None
-
-
-def is_canonical(carried: CarriedWrapper) -> bool:
-    """Whether a wrapper is written as we write it, typed: of all that can be made of one signed payload, one is."""
-    wrapper = read_wrapper(carried.wrapper)
-    return (
-        wrapper.is_typed
-        and not has_higher_s(wrapper.signature)
-        and write_wrapper(wrapper.payload, wrapper.signature, wrapper.type) == carried.wrapper
-    )
 
 
 def carrier_key(entry: StoredEnvelope, likely: ChatKey = NO_CHAT_KEY) -> ChatKey:
@@ -153,31 +112,6 @@ def _signing_key(key: ChatKey) -> PublicSigningKey:
     return PublicSigningKey.from_bytes(bytes.fromhex(key[2:]))
 
 
-def plain_text(message: StatusMessage) -> str:
-    """The text that a client of dm3 shows which knows nothing of Status."""
-    match message:
-        case MembershipUpdateMessage():
-            return plain_text(message.carried) if message.carried else "(group updated)"
-        case ChatMessage(content_type=ContentType.STICKER):
-            return message.text or "(sticker)"
-        case ChatMessage(content_type=ContentType.IMAGE):
-            return message.text or "(picture)"
-        case ChatMessage(content_type=ContentType.AUDIO):
-            return message.text or "(sound)"
-        case ChatMessage() | EditMessage():
-            return message.text
-        case EmojiReaction():
-            emoji = EMOJIS.get(message.type, f"reaction {message.type}")  # type: ignore[call-overload]
-            return f"(took back: {emoji})" if message.retracted else str(emoji)
-        case DeleteMessage():
-            return "(deleted a message)"
-        case PinMessage():
-            return "(pinned a message)" if message.pinned else "(unpinned a message)"
-        case ContactUpdate() | ChatMessageIdentity():
-            return "(profile updated)"
-    return "(data of own devices)"
-
-
 def chat_key_at(profile: UserProfile) -> ChatKey | None:
     """The chat key of a dm3 name; None: its profile's signing key is Ed25519, which signs no chats."""
     return _chat_key_of(profile.signing_key)
@@ -205,11 +139,6 @@ def dm3_type(message: StatusMessage, *, has_reference: bool) -> MessageType:
         case DeleteMessage():
             return MessageType.DELETE_REQUEST
     return MessageType.NEW
-
-
-def differs(text: str, payload: StatusMessage) -> bool:
-    """Whether a dm3 message with this text shows another one than the payload that it carries."""
-    return text not in ("", plain_text(payload))
 
 
 def _data_uri(media_type: str, data: bytes) -> str:
@@ -242,17 +171,8 @@ def _read_wrapper(parameters: Mapping[str, str], data: bytes) -> tuple[bytes, in
 
 
 def _read_names(data: bytes) -> dict[ChatKey, str]:
-    """The names in an attachment: `{key: name}`. What is no such thing is left out."""
+    """The names in an attachment, normalised. What is no such thing is left out."""
     try:
-        value = parse(data, max_bytes=len(data))
+        return read_names(parse(data, max_bytes=len(data)), normalize)
     except TheirError:
         return {}
-    names: dict[ChatKey, str] = {}
-    for text, name in list(value.items())[:MAX_NAMES] if isinstance(value, dict) else ():
-        key = read_chat_key(text)
-        if key is not None and isinstance(name, str):
-            try:
-                names[key] = normalize(name)
-            except TheirError:
-                continue
-    return names

@@ -6,8 +6,9 @@ keeps its place, without its text, by the request to delete it.
 
 from collections.abc import Mapping, Sequence
 
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import find_channel
-from postroom.client.chat.dm3_carrier import CarriedWrapper, find_wrapper
+from postroom.client.chat.dm3_carrier import find_wrapper
 from postroom.client.chat.entries import ChatEntry, ReadEntry, verify_carried
 from postroom.client.chat.memory import ChatMemory, DiscardedMessage
 from postroom.client.chat.memory_additions import (

@@ -6,9 +6,11 @@ from functools import partial
 from typing import Final, TypeAlias, TypeGuard
 
 from postroom.client.archive.nlweb_messages import NlwebContent, read_content, sent_correlation
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import ChannelRecord, find_channel, find_channel_in_body
-from postroom.client.chat.dm3_carrier import CarriedWrapper, carrier_key, differs, find_wrapper
+from postroom.client.chat.dm3_carrier import carrier_key, find_wrapper
 from postroom.client.chat.nlweb_carrier import SUBJECT, read_body
+from postroom.client.chat.plain_text import differs
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.dialect import read_reference
 from postroom.protocols.dm3.message import MessageType

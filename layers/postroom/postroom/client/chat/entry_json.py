@@ -7,8 +7,8 @@ change. All other rules are applied again whenever it is read.
 import orjson
 from pybase64 import b64decode, b64encode_as_string
 
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import read_channel, write_channel
-from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.entries import ChatEntry, ReadEntry, payload_from_domain, payload_of
 from postroom.client.chat.nlweb_carrier import OF_BODIES
 from postroom.core.errors import TheirError

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import ChannelRecord
-from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.domain_keys import DomainKey
 from postroom.client.chat.entries import ChatEntry
 from postroom.client.chat.nlweb_carrier import address_of

@@ -1,7 +1,7 @@
 """Additions that messages of either carrier make to the memory of chats."""
 
+from postroom.client.chat.carried_wrapper import CarriedWrapper, is_canonical
 from postroom.client.chat.channels import ChannelRecord
-from postroom.client.chat.dm3_carrier import CarriedWrapper, is_canonical
 from postroom.client.chat.entries import ChatEntry
 from postroom.client.chat.memory import ChatMemory
 from postroom.client.chat.profiles_sent import SentContactUpdate

@@ -10,14 +10,13 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Final
 
-from postroom.client.chat.dm3_carrier import MAX_NAMES, CarriedWrapper
+from postroom.client.chat.carried_wrapper import CarriedWrapper, read_names
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.encodings import decode_base64
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.nlweb.names import read_receiver
 from postroom.protocols.status.enums import PayloadType
-from postroom.protocols.status.keys import ChatKey, read_chat_key
 from postroom.protocols.status.reasons import PAYLOAD_TYPE_UNKNOWN, WRAPPER_INVALID
 
 SUBJECT: Final = "Payload@Status"
@@ -56,7 +55,8 @@ def read_body(body: JsonValue) -> CarriedWrapper:
         wrapper = decode_base64(text)
     except ValueError:
         raise TheirError(WRAPPER_INVALID, f"{_WRAPPER} in the Body is not base64") from None
-    names = _read_names(body.get(_NAMES))
+    # Of domains only: dm3 names are left out.
+    names = read_names(body.get(_NAMES), _read_address)
     if _TYPE not in body:
         return CarriedWrapper(wrapper, None, names)
     name = body[_TYPE]
@@ -66,19 +66,9 @@ def read_body(body: JsonValue) -> CarriedWrapper:
     return CarriedWrapper(wrapper, type_, names)
 
 
-def _read_names(value: JsonValue) -> dict[ChatKey, str]:
-    """The domains of members, as `address_of` names them. What is no such thing is left out, and dm3 names are."""
-    names: dict[ChatKey, str] = {}
-    for text, name in list(value.items())[:MAX_NAMES] if isinstance(value, Mapping) else ():
-        key = read_chat_key(text)
-        if key is not None and isinstance(name, str):
-            try:
-                domain = domain_at(name)
-            except TheirError:
-                continue
-            if domain is not None:
-                names[key] = address_of(domain)
-    return names
+def _read_address(name: str) -> str | None:
+    domain = domain_at(name)
+    return None if domain is None else address_of(domain)
 
 
 def address_of(domain: str) -> str:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.client.archive import Archive
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import ChannelRecord, write_channel
 from postroom.client.chat.delivery import ChatDelivery
-from postroom.client.chat.dm3_carrier import CarriedWrapper, dm3_type, encodings, plain_text
+from postroom.client.chat.dm3_carrier import dm3_type, encodings
 from postroom.client.chat.domain_delivery import ChatOutbox
 from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
 from postroom.client.chat.index import ChatIndex
@@ -15,6 +16,7 @@ from postroom.client.chat.late_refusals import LateRefusals
 from postroom.client.chat.memory import ChatMemory
 from postroom.client.chat.memory_reading import read_memory
 from postroom.client.chat.nlweb_carrier import address_of, domain_at
+from postroom.client.chat.plain_text import plain_text
 from postroom.client.chat.profiles_sent import contact_update_of, contact_updates_due, names_of_contact, profile_now
 from postroom.client.chat.reading import ConversationReader
 from postroom.client.chat.sent_to import SentTo

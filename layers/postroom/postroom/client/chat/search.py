@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from postroom.client.archive.index import Hit, SearchableTexts, Shown, ShownHit, text_of
-from postroom.client.chat.dm3_carrier import CarriedWrapper, differs, find_wrapper
+from postroom.client.chat.carried_wrapper import CarriedWrapper
+from postroom.client.chat.dm3_carrier import find_wrapper
 from postroom.client.chat.entries import ChatEntry, ReadEntry, find_chat_content
 from postroom.client.chat.memory import ChatMemory
 from postroom.client.chat.memory_reading import read_memory_and_entries
 from postroom.client.chat.nlweb_carrier import read_body
+from postroom.client.chat.plain_text import differs
 from postroom.client.chat.reading import ConversationReader
 from postroom.core.errors import TheirError
 from postroom.protocols.dm3.stored import Received, StoredEnvelope

@@ -7,8 +7,8 @@ from typing import Final
 
 import orjson
 
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import ChannelRecord, channel_json, parse_channel
-from postroom.client.chat.dm3_carrier import CarriedWrapper
 from postroom.client.chat.nlweb_carrier import address_of
 from postroom.core.typed_members import Members
 from postroom.crypto.encodings import decode_base64

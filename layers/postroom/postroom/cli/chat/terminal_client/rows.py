@@ -6,7 +6,7 @@ from typing import Final
 
 from postroom.cli.chat.terminal_client.safe_text import safe_lines, safe_text
 from postroom.cli.chat.terminal_client.snapshot import ChatSnapshot, KnownNames, ListedChat
-from postroom.client.chat.dm3_carrier import EMOJIS
+from postroom.client.chat.plain_text import EMOJIS
 from postroom.client.chat.undelivered import DeliveryState, UnsentPart
 from postroom.protocols.status.chat_view import ShownChatMessage
 from postroom.protocols.status.clock import LATE
