@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parents[2] / "layers" / "postroom" / "postroom" / "clien
 AIO = FOLDER / "aio.py"
 CLASSES = ("owner_chats", "chats", "groups", "own_devices")
 """The modules with the class `Chats` and its bases."""
-OTHERWISE = ("memory", "name", "own", "pull_changes", "view", "watch")
+OTHERWISE = ("memory", "name", "own", "view", "watch")
 """What `ChatsInThread` has, and what must be used in one thread."""
 
 HEAD = '''\

@@ -10,7 +10,7 @@ from tests.client.chat.network import ALICE, BOB, ChatNetwork, Device, Mailbox, 
 from tests.client.unasync_chats import AIO, async_chats, read_classes
 
 from postroom.client.chat import AsyncChats, ChatError, SentTo, in_thread
-from postroom.client.chat.chats import PAUSE_SECONDS
+from postroom.client.chat.watching import PAUSE_SECONDS
 
 
 @dataclass

@@ -7,8 +7,8 @@ from tests.client.chat.nameless_member import add_without_name
 from tests.client.chat.network import ALICE, BOB, MALLORY, ChatNetwork, Device, Mailbox
 
 from postroom.client.chat import ChangeKind, ChatChange, SentTo, chats
-from postroom.client.chat.changes import all_shown
 from postroom.client.chat.undelivered import DeliveryState, UnsentPart
+from postroom.client.chat.watching import PAUSE_SECONDS, ChatWatch
 from postroom.client.sending import SendOutcome
 
 
@@ -20,13 +20,12 @@ class Watched:
     refused: list[SentTo] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._shown = all_shown(self.device.chats.memory)
+        self._watch = ChatWatch(self.device.chats, Mailbox(self.device.person.service, self.device.points))
 
     def pull(self) -> list[ChatChange]:
-        device = self.device
-        mail = Mailbox(device.person.service, device.points)
-        _, self.refused, changes, self._shown = device.chats.pull_changes(mail, self._shown)
-        return changes
+        pulled = self._watch.pull()
+        self.refused = pulled.refused
+        return pulled.changes
 
 
 def test_what_comes_is_added_changed_and_removed(alice: Device, bob: Device) -> None:
@@ -112,4 +111,4 @@ def test_while_messages_stay_a_watch_does_not_pull_again_and_again(
     monkeypatch.setattr(chats.time, "sleep", sleep)
     change = next(bob.chats.watch(Mailbox(bob.person.service, bob.points)))
     assert change.message.text == "hello"
-    assert pauses == [chats.PAUSE_SECONDS]
+    assert pauses == [PAUSE_SECONDS]

@@ -11,34 +11,22 @@ the same. `pull` of `client.archive` brings what others sent.
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
 
 from postroom.client.archive.pull import MailSource, Pulled, pull
-from postroom.client.archive.receiving import MailReceiver, WaitingMessage
-from postroom.client.chat.changes import ChatChange, Shown, all_shown, changes_between
+from postroom.client.archive.receiving import MailReceiver
+from postroom.client.chat.changes import ChatChange
 from postroom.client.chat.errors import ChatError, NoSuchChatError
 from postroom.client.chat.groups import GroupChats
 from postroom.client.chat.own_devices import OwnDeviceChats
 from postroom.client.chat.owner_chats import SentChatMessage
 from postroom.client.chat.sent_to import SentTo
-from postroom.client.sending import SendOutcome
+from postroom.client.chat.watching import PAUSE_SECONDS, ChatWatch, WaitingMail
 from postroom.protocols.status import sending
 from postroom.protocols.status.enums import ReactionKind
 from postroom.protocols.status.media import Cleaned, MediaType
 from postroom.protocols.status.message_media import MessageMedia, media_of
 from postroom.protocols.status.messages import ChatMessage, StickerMessage
 from postroom.protocols.status.verify import ChatRef
-
-PAUSE_SECONDS: Final = 5.0
-"""Before the next pull, while messages stay in the mailbox that cannot be verified or opened now."""
-
-
-class WaitingMail(MailSource, Protocol):
-    """A source of messages that can be waited for: `client.mailbox.Mailbox`."""
-
-    def unread(self, *, wait: float | bool = False) -> Iterator[WaitingMessage]:
-        """Each message, once. `wait`: for more of them, until none came for so many seconds; True: for ever."""
-        ...
 
 
 class Chats(GroupChats, OwnDeviceChats):
@@ -149,31 +137,13 @@ class Chats(GroupChats, OwnDeviceChats):
         `wait`: end when no message came for so many seconds; True: never. `refused`: called with who has refused
         something since and why: also a change of a group, which no chat shows.
         """
-        shown = all_shown(self.memory)
+        watch = ChatWatch(self, mail)
         while True:
-            pulled, outcomes, changes, shown = self.pull_changes(mail, shown)
-            for each in outcomes:
+            pulled = watch.pull()
+            for each in pulled.refused:
                 refused(each)
-            yield from changes
-            if not has_mail(mail, wait):
+            yield from pulled.changes
+            if not watch.has_mail(wait):
                 return
-            if stays(pulled):
+            if pulled.needs_pause:
                 time.sleep(PAUSE_SECONDS)
-
-    def pull_changes(self, mail: MailSource, shown: Shown) -> tuple[Pulled, list[SentTo], list[ChatChange], Shown]:
-        """Pull, send what waits to be sent, and compare with what was shown: what came, who has refused something and
-        why, what has changed, and what is shown now."""
-        pulled = self.pull(mail)
-        refused = dict.fromkeys(each for each in self.deliver_due() if each.outcome is SendOutcome.REFUSED)
-        after = all_shown(self.memory)
-        return pulled, list(refused), list(changes_between(shown, after)), after
-
-
-def stays(pulled: Pulled) -> bool:
-    """Whether messages stay in the mailbox, and nothing else came: to pull at once again would be in vain."""
-    return not pulled.kept and bool(pulled.left or pulled.unopened or pulled.damaged)
-
-
-def has_mail(mail: WaitingMail, wait: float | bool) -> bool:
-    """Whether a message is there, or comes within so many seconds; True: wait until one comes."""
-    return next(iter(mail.unread(wait=wait)), None) is not None

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Final, TypeVar
 
-from postroom.client.chat.changes import ChatChange, all_shown
-from postroom.client.chat.chats import PAUSE_SECONDS, Chats, WaitingMail, has_mail, stays
+from postroom.client.chat.changes import ChatChange
+from postroom.client.chat.chats import Chats
 from postroom.client.chat.sent_to import SentTo
+from postroom.client.chat.watching import PAUSE_SECONDS, ChatWatch, WaitingMail
 from postroom.protocols.status.keys import ChatKey
 
 T = TypeVar("T")
@@ -41,29 +41,28 @@ class ChatsInThread:
         `wait`: end when no message came for so many seconds; True: never. `refused`: called with who has refused
         something since and why: also a change of a group, which no chat shows.
         """
-        shown = await self._in_thread(lambda: all_shown(self._chats.memory))
+        watch = await self._in_thread(lambda: ChatWatch(self._chats, mail))
         while True:
-            work = partial(self._chats.pull_changes, mail, shown)
-            pulled, outcomes, changes, shown = await self._in_thread(work)
-            for outcome in outcomes:
-                refused(outcome)
-            for change in changes:
+            pulled = await self._in_thread(watch.pull)
+            for each in pulled.refused:
+                refused(each)
+            for change in pulled.changes:
                 yield change
-            if not await _wait(mail, wait):
+            if not await _has_mail(watch, wait):
                 return
-            if stays(pulled):
+            if pulled.needs_pause:
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-async def _wait(mail: WaitingMail, wait: float | bool) -> bool:
-    """Wait in another thread, meanwhile messages can be sent. Whether one came."""
+async def _has_mail(watch: ChatWatch, wait: float | bool) -> bool:
+    """As `ChatWatch.has_mail`, in another thread: meanwhile messages can be sent."""
     left = float("inf") if wait is True else float(wait)
     while True:
         seconds = min(left, _MOST_SECONDS)
-        if await asyncio.to_thread(has_mail, mail, seconds):
+        if await asyncio.to_thread(watch.has_mail, seconds):
             return True
         left -= seconds
         if left <= 0:

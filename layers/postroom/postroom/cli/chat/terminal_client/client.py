@@ -9,7 +9,7 @@ from postroom.cli.chat.terminal_client.read_marks import load_marks, marks_file,
 from postroom.cli.chat.terminal_client.session import ChatSession, ThreadRunner
 from postroom.cli.chat.terminal_client.snapshot import newest_came, read_snapshot
 from postroom.client.chat import Chats
-from postroom.client.chat.chats import WaitingMail
+from postroom.client.chat.watching import WaitingMail
 
 
 def run_client(chats: Chats, mail: WaitingMail) -> None:

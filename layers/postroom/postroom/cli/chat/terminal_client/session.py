@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from postroom.cli.chat.terminal_client.model import ChatWork, FinishedWork, WorkResult
 from postroom.cli.chat.terminal_client.snapshot import ChatSnapshot, read_snapshot
 from postroom.client.chat import Chats
-from postroom.client.chat.chats import WaitingMail
+from postroom.client.chat.watching import WaitingMail
 from postroom.client.sending import SendOutcome
 from postroom.core.errors import PostroomError
 from postroom.protocols.status.verify import ChatRef

@@ -1,0 +1,73 @@
+"""The steps of a watch over chats: what a pull has changed, and the wait for more mail."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from postroom.client.archive.pull import MailSource, Pulled
+from postroom.client.archive.receiving import WaitingMessage
+from postroom.client.chat.changes import ChatChange, all_shown, changes_between
+from postroom.client.chat.memory import ChatMemory
+from postroom.client.chat.sent_to import SentTo
+from postroom.client.sending import SendOutcome
+
+PAUSE_SECONDS: Final = 5.0
+"""Before the next pull, while messages stay in the mailbox that cannot be verified or opened now."""
+
+
+class WaitingMail(MailSource, Protocol):
+    """A source of messages that can be waited for: `client.mailbox.Mailbox`."""
+
+    def unread(self, *, wait: float | bool = False) -> Iterator[WaitingMessage]:
+        """Each message, once. `wait`: for more of them, until none came for so many seconds; True: for ever."""
+        ...
+
+
+class WatchedChats(Protocol):
+    """The chats of an owner: `Chats`."""
+
+    @property
+    def memory(self) -> ChatMemory:
+        """All chats as they are now."""
+        ...
+
+    def pull(self, mail: MailSource, met: Callable[[int], object] = ...) -> Pulled:
+        """Bring waiting mail into the archive."""
+        ...
+
+    def deliver_due(self) -> Iterator[SentTo]:
+        """Send all that is to be sent after a pull."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedPull:
+    """What is new after a pull. `refused`: who has refused something, and why, each once.
+
+    `needs_pause`: messages stay in the mailbox, and nothing else came: to pull at once again would be in vain.
+    """
+
+    changes: list[ChatChange]
+    refused: list[SentTo]
+    needs_pause: bool
+
+
+class ChatWatch:
+    """A watch over chats, which knows what was shown before; what is there at first is no change."""
+
+    def __init__(self, chats: WatchedChats, mail: WaitingMail) -> None:
+        self._chats = chats
+        self._mail = mail
+        self._shown = all_shown(chats.memory)
+
+    def pull(self) -> WatchedPull:
+        """Pull, send what waits to be sent, and compare with what was shown before. Raises as `Chats.pull` does."""
+        pulled = self._chats.pull(self._mail)
+        refused = dict.fromkeys(each for each in self._chats.deliver_due() if each.outcome is SendOutcome.REFUSED)
+        before, self._shown = self._shown, all_shown(self._chats.memory)
+        stays = bool(pulled.left or pulled.unopened or pulled.damaged)
+        return WatchedPull([*changes_between(before, self._shown)], [*refused], stays and not pulled.kept)
+
+    def has_mail(self, wait: float | bool) -> bool:
+        """Whether a message is there, or comes within so many seconds; True: wait until one comes."""
+        return next(iter(self._mail.unread(wait=wait)), None) is not None
