@@ -57,7 +57,7 @@ def pull(
         print_json(pulled_as_json(pulled))
     else:
         print_pulled(pulled)
-    if pulled.left or pulled.unopened or pulled.damaged:
+    if pulled.leaves_mail:
         raise typer.Exit(Exit.UNAVAILABLE)
 
 

@@ -33,6 +33,5 @@ def pull(at: At, options: ChatOptions, as_json: AsJson = False) -> None:
         print_pulled(pulled)
         for each in deliveries:
             print_delivery(each)
-    waits = pulled.left or pulled.unopened or pulled.damaged
-    if waits or any(each.outcome is SendOutcome.NOT_NOW for each in deliveries):
+    if pulled.leaves_mail or any(each.outcome is SendOutcome.NOT_NOW for each in deliveries):
         raise typer.Exit(Exit.UNAVAILABLE)

@@ -51,6 +51,11 @@ class Pulled:
     unopened: int = 0
     damaged: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def leaves_mail(self) -> bool:
+        """Whether messages stay in the mailbox."""
+        return bool(self.left or self.unopened or self.damaged)
+
 
 def pull(
     mail: MailSource, archive: Archive, receiver: MailReceiver, met: Callable[[int], object] = lambda _: None

@@ -65,8 +65,8 @@ class ChatWatch:
         pulled = self._chats.pull(self._mail)
         refused = dict.fromkeys(each for each in self._chats.deliver_due() if each.outcome is SendOutcome.REFUSED)
         before, self._shown = self._shown, all_shown(self._chats.memory)
-        stays = bool(pulled.left or pulled.unopened or pulled.damaged)
-        return WatchedPull([*changes_between(before, self._shown)], [*refused], stays and not pulled.kept)
+        needs_pause = pulled.leaves_mail and not pulled.kept
+        return WatchedPull([*changes_between(before, self._shown)], [*refused], needs_pause)
 
     def has_mail(self, wait: float | bool) -> bool:
         """Whether a message is there, or comes within so many seconds; True: wait until one comes."""
