@@ -12,6 +12,7 @@ from benchmarks.status_sample import NOW_MS, OWN, bare_message, text
 from tests.client.chat.network import ALICE, BOB, ChatNetwork
 
 from postroom.client.archive import Archive, FolderHome, MemoryHome
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.dm3_carrier import encodings, find_wrapper
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.owner_chats import CHUNK_BYTES
@@ -130,7 +131,7 @@ def _message(key: PrivateSigningKey, sender: str, receiver: str, number: int) ->
     ethereum_key = key.ethereum_key
     author = AuthorKey.from_secret(ethereum_key.secret if ethereum_key else b"")
     wrapper = write_wrapper(payload, author.sign(payload), PayloadType.CHAT_MESSAGE)
-    attachments = tuple(map(Attachment, encodings(wrapper, PayloadType.CHAT_MESSAGE, {})))
+    attachments = tuple(map(Attachment, encodings(CarriedWrapper(wrapper, None))))
     message = sign_message(words, MessageMetadata(receiver, sender, NOW_MS + number), key, attachments=attachments)
     envelope = write_envelope(
         message,

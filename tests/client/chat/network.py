@@ -14,6 +14,7 @@ from tests.fakes.names import FakeRegistry
 from postroom.client.archive import Archive, Home, HomeObject, KnownSigningKeys, MemoryHome
 from postroom.client.archive.pull import Pulled
 from postroom.client.chat import Chats, SentChatMessage, SentTo
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.dm3_carrier import encodings
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
 from postroom.core.errors import NotNowError, TheirError
@@ -208,7 +209,8 @@ class Person:
         names: Mapping[ChatKey, str] | None = None,
     ) -> str:
         """Send a wrapper, whoever made it; the hash of the dm3 message. `names`: what is said of others."""
-        return self.post(Dm3Draft(to, text, encodings=encodings(wrapper, type_, names or {}, typed=typed)))
+        carried = CarriedWrapper(wrapper, None if typed else type_, names or {})
+        return self.post(Dm3Draft(to, text, encodings=encodings(carried)))
 
     def refuse(self, *senders: str) -> None:
         self.service.extension = replace(ALL_TYPES, rules=FilterRules(block=senders))

@@ -37,19 +37,19 @@ def uri(parameters: str, data: bytes = b"wrapper") -> str:
 
 
 def test_a_typed_wrapper_has_the_media_type_of_iana_and_the_name_of_its_message() -> None:
-    assert encodings(b"wrapper", PayloadType.CHAT_MESSAGE, {}) == (uri(f";{TYPED}"),)
+    assert encodings(CarriedWrapper(b"wrapper", None)) == (uri(f";{TYPED}"),)
 
 
 def test_an_untyped_wrapper_says_what_its_payload_is() -> None:
-    assert encodings(b"wrapper", PayloadType.CHAT_MESSAGE_IDENTITY, {}, typed=False) == (
+    assert encodings(CarriedWrapper(b"wrapper", PayloadType.CHAT_MESSAGE_IDENTITY)) == (
         uri(f";{UNTYPED};payload=CHAT_MESSAGE_IDENTITY"),
     )
 
 
 def test_a_wrapper_is_found_in_both_forms_and_with_names(network: ChatNetwork) -> None:
     names = {network[BOB].key: BOB}
-    typed = encodings(b"wrapper", PayloadType.CHAT_MESSAGE, names)
-    untyped = encodings(b"wrapper", PayloadType.CHAT_MESSAGE_IDENTITY, {}, typed=False)
+    typed = encodings(CarriedWrapper(b"wrapper", None, names))
+    untyped = encodings(CarriedWrapper(b"wrapper", PayloadType.CHAT_MESSAGE_IDENTITY))
     assert find_wrapper(carrying(network, *typed)) == CarriedWrapper(b"wrapper", None, names)
     assert find_wrapper(carrying(network, *untyped)) == CarriedWrapper(b"wrapper", PayloadType.CHAT_MESSAGE_IDENTITY)
     assert find_wrapper(carrying(network, *typed, named=True)) == CarriedWrapper(b"wrapper", None, names)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, Device, wrapped
 
 from postroom.client.archive import HomeObject, MemoryHome
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import ChannelRecord, write_channel
 from postroom.client.chat.dm3_carrier import encodings
 from postroom.client.chat.memory_reading import read_memory
@@ -71,7 +72,7 @@ def test_a_channel_is_joined_by_nobody_else(network: ChatNetwork, alice: Device)
     message = sending.text_message(chat, network.now_ms, network.now_ms, "hello")
     wrapper = network[ALICE].carry(MALLORY, message)
     uris = (
-        *encodings(wrapper, PayloadType.CHAT_MESSAGE, {}),
+        *encodings(CarriedWrapper(wrapper, None)),
         write_channel(ChannelRecord("tea", network.now_ms, True, (MALLORY,), True)),
     )
     sender = replace(network[MALLORY].sender(), name=ALICE)
@@ -165,7 +166,7 @@ def test_nobody_puts_a_deleted_message_where_anothers_was_removed(
     chat = ChatRef(ChatKind.ONE_TO_ONE, network[ALICE].key)
     deletion = sending.deletion(chat, network.tick(), MessageId(f"0x{'ab' * 32}"))
     wrapper = wrapped(deletion, network[BOB].author)
-    uris = encodings(wrapper, PayloadType.DELETE_MESSAGE, {})
+    uris = encodings(CarriedWrapper(wrapper, None))
     network[BOB].post(Dm3Draft(ALICE, "(deleted a message)", MessageType.DELETE_REQUEST, removed, encodings=uris))
     alice.pull()
     assert alice.texts(BOB) == ["(deleted)"]

@@ -9,6 +9,7 @@ from typing import Final
 from postroom.client import Mailbox, SendOutcome
 from postroom.client.archive import Archive, Home, MemoryHome
 from postroom.client.chat import Chats, SentChatMessage
+from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.dm3_carrier import encodings, find_wrapper
 from postroom.client.chat.plain_text import EMOJIS
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
@@ -235,7 +236,7 @@ def _written_in_the_past(device: ChatDevice, group: ChatRef) -> bytes:
 
 def _pass_on(mallory: ChatDevice, wrapper: bytes) -> str:
     """Send a wrapper to Carol; the hash of the dm3 message."""
-    uris = encodings(wrapper, read_wrapper(wrapper).type or 0, {})
+    uris = encodings(CarriedWrapper(wrapper, None))
     sent = mallory.sender.send(Dm3Draft(CAROL, "(a message of a chat)", encodings=uris))
     expect(sent.fate is SendOutcome.TAKEN, f"{CAROL}'s service takes the message", sent.attempts)
     return sent.message_hash

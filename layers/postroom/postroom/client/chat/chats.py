@@ -11,6 +11,7 @@ the same. `pull` of `client.archive` brings what others sent.
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from postroom.client.archive.pull import MailSource, Pulled, pull
 from postroom.client.archive.receiving import MailReceiver
@@ -20,12 +21,15 @@ from postroom.client.chat.groups import GroupChats
 from postroom.client.chat.own_devices import OwnDeviceChats
 from postroom.client.chat.owner_chats import SentChatMessage
 from postroom.client.chat.sent_to import SentTo
+from postroom.client.chat.targets import ChatTarget
 from postroom.client.chat.watching import PAUSE_SECONDS, ChatWatch, WaitingMail
 from postroom.protocols.status import sending
 from postroom.protocols.status.enums import ReactionKind
+from postroom.protocols.status.ids import MessageId
+from postroom.protocols.status.log import Fact
 from postroom.protocols.status.media import Cleaned, MediaType
 from postroom.protocols.status.message_media import MessageMedia, media_of
-from postroom.protocols.status.messages import ChatMessage, StickerMessage
+from postroom.protocols.status.messages import ChatMessage, StatusMessage, StickerMessage
 from postroom.protocols.status.verify import ChatRef
 
 
@@ -75,47 +79,48 @@ class Chats(GroupChats, OwnDeviceChats):
         self, to: str, message: str, kind: int = ReactionKind.LOVE, *, take_back: bool = False
     ) -> SentChatMessage:
         """React to a message, or take a reaction back. Raises as `send` does."""
-        target = self.find(to)
-        about = self.find_message(target.ref, message)
-        clock, _ = self._next(target.ref)
-        id_ = self.memory.id_of(about)
-        return self._send(target, sending.reaction(target.ref, clock, id_, kind, retracted=take_back), about)
+        target, about = self._chat_and_message(to, message)
+        return self._send_about(target, about, partial(sending.reaction, kind=kind, retracted=take_back))
 
     def edit(self, to: str, message: str, text: str) -> SentChatMessage:
         """Give one's own message another text. Raises as `send` does."""
-        target = self.find(to)
-        about = self.find_message(target.ref, message)
+        target, about = self._chat_and_message(to, message)
         if about.author != self.own:
             raise ChatError("somebody else wrote this message: only its author can edit it")
-        clock, _ = self._next(target.ref)
-        return self._send(target, sending.edit(target.ref, clock, self.memory.id_of(about), text), about)
+        return self._send_about(target, about, partial(sending.edit, text=text))
 
     def delete(self, to: str, message: str) -> SentChatMessage:
         """Delete one's own message, or as an admin any of the group, for everybody. Raises as `send` does."""
-        target = self.find(to)
-        about = self.find_message(target.ref, message)
+        target, about = self._chat_and_message(to, message)
         if about.author != self.own and self.own not in self.memory.log.group(target.ref.id).admins:
             raise ChatError("somebody else wrote this message: its author or an admin of its group can delete it")
-        clock, _ = self._next(target.ref)
-        return self._send(target, sending.deletion(target.ref, clock, self.memory.id_of(about)), about)
+        return self._send_about(target, about, sending.deletion)
 
     def pin(self, to: str, message: str, *, pinned: bool = True) -> SentChatMessage:
         """Pin a message in its chat, or no longer. Raises as `send` does."""
+        target, about = self._chat_and_message(to, message)
+        return self._send_about(target, about, partial(sending.pin, pinned=pinned))
+
+    def _chat_and_message(self, to: str, message: str) -> tuple[ChatTarget, Fact]:
+        """A chat and a message in it. Raises as `find` and `find_message` do."""
         target = self.find(to)
-        about = self.find_message(target.ref, message)
+        return target, self.find_message(target.ref, message)
+
+    def _send_about(
+        self, target: ChatTarget, about: Fact, make: Callable[[ChatRef, int, MessageId], StatusMessage]
+    ) -> SentChatMessage:
+        """Send what `make` makes of the chat, the clock and the ID of the message that it is about."""
         clock, _ = self._next(target.ref)
-        return self._send(target, sending.pin(target.ref, clock, self.memory.id_of(about), pinned=pinned), about)
+        return self._send(target, make(target.ref, clock, self.memory.id_of(about)), about)
 
     def media(self, to: str, message: str) -> MessageMedia:
         """The picture or the sound of a message, as received: `clean` it before anything reads it.
 
         Raises NoSuchChatError: the message is not shown, is deleted or has none; as `send` does.
         """
-        ref = self.find(to).ref
-        fact = self.find_message(ref, message)
-        shown = next(
-            (each for each in self.view().messages(ref) if (each.id, each.author) == (fact.id, fact.author)), None
-        )
+        target, fact = self._chat_and_message(to, message)
+        messages = self.view().messages(target.ref)
+        shown = next((each for each in messages if (each.id, each.author) == (fact.id, fact.author)), None)
         media = media_of(shown.message) if shown and shown.message else None
         if media is None:
             raise NoSuchChatError(f"the message {message} has no picture and no sound, or is not shown any more")

@@ -44,11 +44,12 @@ _UNTYPED: Final = "status.StatusProtocolMessage"
 _NAMES: Final = "application/vnd.postroom.chat-names+json"
 
 
-def encodings(wrapper: bytes, type_: int, names: Mapping[ChatKey, str], *, typed: bool = True) -> tuple[str, ...]:
+def encodings(carried: CarriedWrapper) -> tuple[str, ...]:
     """The attachments of a dm3 message that carry a wrapper, and names of a group's members if there are any."""
-    form = f"message={_TYPED}" if typed else f"message={_UNTYPED};payload={PayloadType(type_).name}"
-    carried = _data_uri(f"{_PROTOBUF};{form}", wrapper)
-    return (carried, _data_uri(_NAMES, orjson.dumps(names))) if names else (carried,)
+    type_, names = carried.type, carried.names
+    form = f"message={_TYPED}" if type_ is None else f"message={_UNTYPED};payload={PayloadType(type_).name}"
+    wrapper = _data_uri(f"{_PROTOBUF};{form}", carried.wrapper)
+    return (wrapper, _data_uri(_NAMES, orjson.dumps(names))) if names else (wrapper,)
 
 
 def find_wrapper(message: Dm3Message) -> CarriedWrapper | None:

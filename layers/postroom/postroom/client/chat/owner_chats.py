@@ -1,22 +1,21 @@
 """An owner's chats: what is shown, whom a message goes to, and its sending."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.client.archive import Archive
 from postroom.client.chat.carried_wrapper import CarriedWrapper
-from postroom.client.chat.channels import ChannelRecord, write_channel
+from postroom.client.chat.channels import ChannelRecord
 from postroom.client.chat.delivery import ChatDelivery
-from postroom.client.chat.dm3_carrier import dm3_type, encodings
 from postroom.client.chat.domain_delivery import ChatOutbox
+from postroom.client.chat.drafts import drafts_to_domains, drafts_to_names
 from postroom.client.chat.errors import ChatError, NoChatKeyError, NoOutboxError, NoSuchChatError
 from postroom.client.chat.index import ChatIndex
 from postroom.client.chat.late_refusals import LateRefusals
 from postroom.client.chat.memory import ChatMemory
 from postroom.client.chat.memory_reading import read_memory
 from postroom.client.chat.nlweb_carrier import address_of, domain_at
-from postroom.client.chat.plain_text import plain_text
 from postroom.client.chat.profiles_sent import contact_update_of, contact_updates_due, names_of_contact, profile_now
 from postroom.client.chat.reading import ConversationReader
 from postroom.client.chat.sent_to import SentTo
@@ -194,12 +193,11 @@ class OwnerChats:
                 if carried is None or fact.message is None or view.reason_against(fact) is not None:
                     continue
                 known = self.memory.hashes[fact.key].keys() | set(self.memory.names_proven(fact.author))
-                text = plain_text(fact.message)
-                type_ = carried.type or type_of_message(fact.message)
-                uris = encodings(carried.wrapper, type_, {}, typed=carried.type is None)
                 new = [each for each in record.receivers if each not in known and targets.reaches(each)]
-                drafts += [Dm3Draft(each, text, encodings=uris) for each in new if domain_at(each) is None]
-                to_domains += _for_domains(new, CarriedWrapper(carried.wrapper, carried.type), self._now_ms())
+                # What its sender said of others' names is not passed on.
+                carried = replace(carried, names={})
+                drafts += drafts_to_names(new, fact.message, carried, {})
+                to_domains += drafts_to_domains(new, carried, self._now_ms())
         self.refresh()
         yield from self._delivery.deliver(self._delivery.store(drafts, to_domains=to_domains))
         self.refresh()
@@ -230,43 +228,22 @@ class OwnerChats:
     ) -> SentChatMessage:
         """Store a message, and send it. `channel`: the record beside it. `at_ms`: its time; None: its clock."""
         target = self._targets().reachable(target)
-        if not target.receivers and not target.unreached:
-            raise ChatError(
-                "the message would go to nobody: `postroom chat join CHANNEL --to NAME` says to whom, and "
-                "`postroom chat group add` adds members to a group"
-            )
-        if target.ref.kind is ChatKind.PRIVATE_GROUP and not self._is_member(target.ref):
-            raise ChatError("you are not in this group any more: nobody in it would see the message")
+        self._check_receivers(target)
         written = message
         if target.ref.kind is ChatKind.PRIVATE_GROUP and isinstance(message, ChatMessage | EmojiReaction):
             message = group_update(self.memory.log.group(target.ref.id), message)
-        wrapper, type_ = self._wrapped(message)
+        carried = self._wrapped(message)
         # Not the time of day: a clock of the chat that is ahead of it must not look as if it came too early.
         at_ms = at_ms or clock_of(written)
-        said = {key: name for key, name in target.names.items() if domain_at(name) is not None}
-        carried = CarriedWrapper(wrapper, None if _is_typed(type_) else type_, said)
         # If nobody can be reached, the archive has to know it all the same.
         receivers = target.receivers or (self._own_address(),)
-        to_domains = _for_domains(receivers, carried, at_ms or self._now_ms(), channel)
+        domains = {key: name for key, name in target.names.items() if domain_at(name) is not None}
+        names = {key: name for key, name in target.names.items() if key not in domains}
+        to_domains = drafts_to_domains(receivers, replace(carried, names=domains), at_ms or self._now_ms(), channel)
         if to_domains:
             self._check_outbox(to_domains[0].domain)
-        names = {key: name for key, name in target.names.items() if domain_at(name) is None}
-        hashes = self.memory.hashes.get(about.key, {}) if about else {}
-        beside = () if channel is None else (write_channel(channel),)
-        drafts = []
-        for receiver in receivers:
-            if domain_at(receiver) is not None:
-                continue
-            reference = hashes.get(receiver) or None
-            drafts.append(
-                Dm3Draft(
-                    receiver,
-                    plain_text(message),
-                    dm3_type(message, has_reference=reference is not None),
-                    reference,
-                    encodings=(*encodings(wrapper, type_, names, typed=_is_typed(type_)), *beside),
-                )
-            )
+        references = self.memory.hashes.get(about.key, {}) if about else {}
+        drafts = drafts_to_names(receivers, message, replace(carried, names=names), references, channel)
         self.refresh()
         stored = self._delivery.store(drafts, at_ms, to_domains)
         deliveries = tuple(self._delivery.deliver(stored))
@@ -277,7 +254,7 @@ class OwnerChats:
                 self._send_identity(target)
             for _ in self.update_contacts():
                 pass
-        return SentChatMessage(message_id(self.own, wrapper), deliveries, target.unreached)
+        return SentChatMessage(message_id(self.own, carried.wrapper), deliveries, target.unreached)
 
     def _send_to_own_devices(
         self, message: StatusMessage, channel: ChannelRecord | None = None, names: Mapping[ChatKey, str] | None = None
@@ -311,14 +288,26 @@ class OwnerChats:
         if due:
             self._send(ChatTarget(target.ref, tuple(sorted(due))), identity)
 
-    def _is_member(self, ref: ChatRef) -> bool:
-        """Whether the owner is in a group; one that is not known yet is being created."""
-        group = self.memory.log.group(ref.id)
-        return not group.is_created or self.own in group.members
+    def _check_receivers(self, target: ChatTarget) -> None:
+        """Check that somebody would see a message. Raises ChatError."""
+        if not target.receivers and not target.unreached:
+            raise ChatError(
+                "the message would go to nobody: `postroom chat join CHANNEL --to NAME` says to whom, and "
+                "`postroom chat group add` adds members to a group"
+            )
+        if target.ref.kind is not ChatKind.PRIVATE_GROUP:
+            return
+        group = self.memory.log.group(target.ref.id)
+        # One that is not known yet is being created.
+        if group.is_created and self.own not in group.members:
+            raise ChatError("you are not in this group any more: nobody in it would see the message")
 
-    def _wrapped(self, message: StatusMessage) -> tuple[bytes, PayloadType]:
+    def _wrapped(self, message: StatusMessage) -> CarriedWrapper:
         payload, type_ = write_payload(message), type_of_message(message)
-        return write_wrapper(payload, self._key.sign(payload), type_, typed=_is_typed(type_)), type_
+        # The typed wrapper, which clients send, has no number for an identity.
+        is_typed = type_ is not PayloadType.CHAT_MESSAGE_IDENTITY
+        wrapper = write_wrapper(payload, self._key.sign(payload), type_, typed=is_typed)
+        return CarriedWrapper(wrapper, None if is_typed else type_)
 
     def _next(self, ref: ChatRef) -> tuple[int, int]:
         """The clock of the next message in a chat, and the time.
@@ -340,15 +329,3 @@ class OwnerChats:
 
     def _contact_names(self, key: ChatKey, contact: SyncInstallationContact) -> list[str]:
         return names_of_contact(contact, self.memory.proven.get(key, ()))
-
-
-def _for_domains(
-    receivers: Sequence[str], carried: CarriedWrapper, at_ms: int, channel: ChannelRecord | None = None
-) -> list[UnsentToDomain]:
-    """A message for those receivers that are domains."""
-    domains = [domain for receiver in receivers if (domain := domain_at(receiver)) is not None]
-    return [UnsentToDomain(domain, carried, at_ms, channel=channel) for domain in domains]
-
-
-def _is_typed(type_: PayloadType) -> bool:
-    return type_ is not PayloadType.CHAT_MESSAGE_IDENTITY
