@@ -8,7 +8,7 @@ from tests.cli.chat.client_screen import StepRunner
 from tests.client.chat.network import BOB, CAROL, ChatNetwork, Device, Mailbox, Points
 
 from postroom.cli.chat.terminal_client import session as session_module
-from postroom.cli.chat.terminal_client.model import ChatWork, FinishedWork, WorkResult
+from postroom.cli.chat.terminal_client.chat_work import ChatWork, FinishedWork, WorkResult
 from postroom.cli.chat.terminal_client.session import BrokenSession, ChatSession, PulledMail, SessionEvent, ThreadRunner
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED

@@ -12,11 +12,12 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
+from postroom.cli.chat.terminal_client.chat_work import ChatWork, FinishedWork
 from postroom.cli.chat.terminal_client.composer import Composer
 from postroom.cli.chat.terminal_client.drawing import PictureDrawer
 from postroom.cli.chat.terminal_client.layout import DrawnPicture, LaidOutLine, TextRole, chat_line, lay_out
 from postroom.cli.chat.terminal_client.line_list import LineList
-from postroom.cli.chat.terminal_client.model import ChatWork, ClientModel, FinishedWork, WritingMode
+from postroom.cli.chat.terminal_client.model import ClientModel, WritingMode
 from postroom.cli.chat.terminal_client.read_marks import ReadMarks
 from postroom.cli.chat.terminal_client.rows import REACTIONS, MessageRow
 from postroom.cli.chat.terminal_client.session import (

@@ -8,8 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import count
-from pathlib import Path
 
+from postroom.cli.chat.terminal_client.chat_work import (
+    ChatWork,
+    FinishedWork,
+    WorkResult,
+    name_of_chat,
+    work_of,
+    writable_chat,
+)
 from postroom.cli.chat.terminal_client.composing import (
     MentionCompletion,
     NoCommandError,
@@ -33,44 +40,13 @@ from postroom.cli.chat.terminal_client.rows import (
 )
 from postroom.cli.chat.terminal_client.safe_text import safe_text, writable
 from postroom.cli.chat.terminal_client.snapshot import FIRST_MESSAGES, ChatSnapshot, KnownNames, ListedChat
-from postroom.client.chat import ChatError, Chats, ChatTarget, SentChatMessage
-from postroom.client.chat.pictures import MAX_FILE_BYTES, prepare_picture
+from postroom.client.chat import Chats, SentChatMessage
 from postroom.client.sending import SendOutcome
 from postroom.protocols.status.chat_view import ShownChatMessage
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.mentions import show_mentions
 from postroom.protocols.status.verify import ChatRef
-
-
-@dataclass(frozen=True, slots=True)
-class WorkResult:
-    """What something that `Chats` did has brought. `opens`: a chat that is opened."""
-
-    sent: SentChatMessage | None = None
-    opens: ChatTarget | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChatWork:
-    """Something for `Chats` to do. `number`: names it when it is done."""
-
-    number: int
-    run: Callable[[Chats], WorkResult]
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedWork:
-    """What came of it. `error`: why it was not done; empty: it was.
-
-    `snapshot`: what is shown now; None: the archive could not be read, and `status` says why.
-    """
-
-    number: int
-    result: WorkResult = WorkResult()
-    error: str = ""
-    snapshot: ChatSnapshot | None = None
-    status: str = ""
 
 
 class WritingMode(StrEnum):
@@ -400,7 +376,7 @@ class ClientModel:
         written = self.written
         if not text.strip():
             return None
-        chat = self._writable_chat()
+        chat = writable_chat(self.chat)
         sent = with_mentions(text, self.people())
         number = next(self._numbers)
         if written.mode is WritingMode.EDIT:
@@ -409,58 +385,26 @@ class ClientModel:
         self._new_from = self.marks.read_to(chat.ref)
         self._texts.append(PendingText(number, chat.ref, sent, written.about))
         return ChatWork(
-            number, lambda chats: WorkResult(chats.send(_checked(chats, chat), sent, reply_to=written.about))
+            number, lambda chats: WorkResult(chats.send(name_of_chat(chats, chat), sent, reply_to=written.about))
         )
-
-    def _writable_chat(self) -> ListedChat:
-        chat = self.chat
-        if chat is None:
-            raise NoCommandError("no chat is open: /chat NAME opens one")
-        if not chat.to:
-            raise NoCommandError(f"nobody knows a name of {chat.title}: the chat can only be read")
-        return chat
 
     def _change(self, change: PendingChange, run: Callable[[Chats, str], SentChatMessage]) -> ChatWork | None:
         try:
-            chat = self._writable_chat()
+            chat = writable_chat(self.chat)
         except NoCommandError as error:
             self.status = str(error)
             return None
         self._changes.append(change)
         self.status = ""
-        return ChatWork(change.number, lambda chats: WorkResult(run(chats, _checked(chats, chat))))
+        return ChatWork(change.number, lambda chats: WorkResult(run(chats, name_of_chat(chats, chat))))
 
     def _command(self, command: SlashCommand) -> ChatWork:
-        run = self._run_of(command)
+        about = self.written.about if self.written.mode is WritingMode.REPLY else ""
+        run = work_of(command, self.chat, about)
         number = next(self._numbers)
         self._others.add(number)
         self.status = f"/{command.name} …"
         return ChatWork(number, run)
-
-    def _run_of(self, command: SlashCommand) -> Callable[[Chats], WorkResult]:
-        first, rest = (command.arguments or ("",))[0], command.arguments[1:]
-        match command.name:
-            case "chat":
-                return lambda chats: WorkResult(opens=chats.find(first))
-            case "group":
-                return lambda chats: _created(chats, first, rest)
-            case "join":
-                channel = first.removeprefix("#")
-                return lambda chats: WorkResult(chats.join(channel, rest), chats.find(f"#{channel}"))
-        chat = self._writable_chat()
-        if command.name == "clear":
-            return lambda chats: WorkResult(chats.clear(_checked(chats, chat)))
-        if command.name == "picture":
-            about = self.written.about if self.written.mode is WritingMode.REPLY else ""
-            return lambda chats: WorkResult(_sent_picture(chats, _checked(chats, chat), first, " ".join(rest), about))
-        if command.name == "part":
-            if chat.ref.kind is not ChatKind.PUBLIC_GROUP:
-                raise NoCommandError(f"{chat.title} is no channel")
-            return lambda chats: WorkResult(chats.part(chat.ref.id))
-        if chat.ref.kind is not ChatKind.PRIVATE_GROUP:
-            raise NoCommandError(f"{chat.title} is no group")
-        change = _group_change(chat.ref.id, command)
-        return lambda chats: WorkResult(change(chats))
 
     def _with_names(self, text: str) -> str:
         return writable(show_mentions(text, self.snapshot.names.title))
@@ -473,38 +417,3 @@ def _undelivered(sent: SentChatMessage, names: KnownNames) -> Iterator[str]:
     for each in sent.deliveries:
         if each.outcome is SendOutcome.REFUSED:
             yield safe_text(f"refused by {each.to}: {each.reason} {each.detail}")
-
-
-def _checked(chats: Chats, chat: ListedChat) -> str:
-    """What `Chats` sends to, if that is still this chat. Raises ChatError."""
-    if chats.find(chat.to).ref != chat.ref:
-        raise ChatError(f"{chat.to} has another key now: /chat {chat.to} opens that chat")
-    return chat.to
-
-
-def _sent_picture(chats: Chats, to: str, file: str, text: str, reply_to: str) -> SentChatMessage:
-    with Path(file).expanduser().open("rb") as source:
-        # One byte more than is ever taken is enough to refuse it.
-        picture = prepare_picture(source.read(MAX_FILE_BYTES + 1))
-    return chats.send_picture(to, picture.cleaned, picture.type, text, reply_to=reply_to)
-
-
-def _created(chats: Chats, title: str, members: tuple[str, ...]) -> WorkResult:
-    sent = chats.create_group(title, members)
-    groups = [chat for chat in chats.chats() if chat.ref.kind is ChatKind.PRIVATE_GROUP and chat.name == title]
-    newest = max(groups, key=lambda chat: chat.clock, default=None)
-    return WorkResult(sent, chats.find(newest.ref.id) if newest else None)
-
-
-def _group_change(group: str, command: SlashCommand) -> Callable[[Chats], SentChatMessage]:
-    arguments = command.arguments
-    match command.name:
-        case "add":
-            return lambda chats: chats.add_members(group, arguments)
-        case "remove":
-            return lambda chats: chats.remove_member(group, arguments[0])
-        case "promote":
-            return lambda chats: chats.make_admins(group, arguments)
-        case "rename":
-            return lambda chats: chats.rename_group(group, " ".join(arguments))
-    return lambda chats: chats.leave_group(group)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from postroom.cli.chat.terminal_client.model import ChatWork, FinishedWork, WorkResult
+from postroom.cli.chat.terminal_client.chat_work import ChatWork, FinishedWork, WorkResult
 from postroom.cli.chat.terminal_client.snapshot import ChatSnapshot, read_snapshot
 from postroom.client.chat import Chats
 from postroom.client.chat.watching import WaitingMail
