@@ -49,7 +49,7 @@ class TargetFinder:
             chat for chat in self.memory.view().groups() if to == chat.ref.id or (to == chat.name and "." not in to)
         ]
         if len(found) > 1:
-            raise ChatError(f"{len(found)} groups are called {to!r}: name one by its ID, as `chat list` shows it")
+            raise ChatError(f"{len(found)} groups are called {to!r}: give an ID, which `chat list --json` shows")
         return self._group(found[0]) if found else self.person(to)
 
     def reachable(self, target: ChatTarget) -> ChatTarget:
