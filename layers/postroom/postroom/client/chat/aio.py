@@ -37,7 +37,7 @@ class AsyncChats(ChatsInThread):
     """
 
     async def refresh(self) -> None:
-        """Read the archive again, the next time that something is asked of it."""
+        """Read the archive again, the next time that something in it is needed."""
         await self._in_thread(self._chats.refresh)
 
     async def send_through(self, outbox: Callable[[], ChatOutbox]) -> None:

@@ -1,4 +1,4 @@
-"""What changed in chats between two views of them."""
+"""Changes of chats between two views of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -25,11 +25,12 @@ SUBJECT: Final = "Payload@Status"
 OF_BODIES: Final = {str(reason): reason for reason in (WRAPPER_INVALID, PAYLOAD_TYPE_UNKNOWN)}
 """Why a Body carries no wrapper, by code."""
 
+CHANNEL: Final = "Channel"
+"""The member of the Body that `channels` reads and writes."""
+
 _WRAPPER: Final = "Status"
 _TYPE: Final = "Type"
 _NAMES: Final = "Names"
-CHANNEL: Final = "Channel"
-"""The member of the Body that `channels` reads and writes."""
 _MEMBERS: Final = (_WRAPPER, _TYPE, _NAMES, CHANNEL)
 _PREFIX: Final = "nlweb:"
 """No dm3 name begins with it: ENSIP-15 has no colon."""

@@ -1,4 +1,4 @@
-"""What an owner says to their own devices: channels, cleared history, contacts, the profile and keys of domains."""
+"""Messages of an owner to their own devices: channels, cleared history, contacts, the profile and keys of domains."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -100,7 +100,7 @@ class OwnerChats:
         return self._memory
 
     def refresh(self) -> None:
-        """Read the archive again, the next time that something is asked of it."""
+        """Read the archive again, the next time that something in it is needed."""
         self._memory = None
 
     def send_through(self, outbox: Callable[[], ChatOutbox]) -> None:

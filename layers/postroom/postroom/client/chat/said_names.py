@@ -1,9 +1,9 @@
-"""What others say of the names and domains of a group's members, and which of it is used.
+"""Names and domains that others say a group's members have, and the rule that says which are used.
 
 Nothing proves what is said: a profile shows that a name claims a key, and not that the key's owner has the name, and of
 a domain's key there is no proof at all. So what is said is used only in a group that the sayer is in. Whoever is in a
 group gets its messages anyway, so they come to no stranger who could not have got them. What was said first counts.
-Nobody's word is passed on, and it pins no key.
+It is not passed on, and pins no key.
 
 Of a domain, only what the key says that the carrying domain has counts, and only of a domain whose key is not known.
 """

@@ -1,4 +1,4 @@
-"""The chats that a user names, and whom messages in them go to."""
+"""The chats that a user names, and the receivers of messages in them."""
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from postroom.protocols.status.verify import ChatRef
 class ChatTarget:
     """A chat, and whom a message in it goes to: dm3 names, and domains as `address_of` names them.
 
-    `names`: of members, which others may need for an answer. What others have said is not among them: nobody's word is
+    `names`: of members, which others may need for an answer. What others have said is not among them, so that it is not
     passed on.
     """
 

@@ -1,4 +1,4 @@
-"""What a user is shown of a log: chats, and their messages in order with edits, deletions, pins and reactions.
+"""The view of a log: chats, and their messages in order, with edits, deletions, pins and reactions.
 
 A view is a function of the log's facts, the user's key and the channels that the user has joined.
 """

@@ -21,6 +21,7 @@ MAX_TEXT: Final = 4096
 """Code points of a text."""
 MAX_PROFILE_PICTURE_BYTES: Final = 100_000
 
+_TOO_LARGE: Final = f"a profile picture has at most {MAX_PROFILE_PICTURE_BYTES} bytes"
 _MAGICS: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a")
 _OWN_KINDS: Final = (ChatKind.UNKNOWN_MESSAGE_TYPE, ChatKind.SYSTEM_MESSAGE_PRIVATE_GROUP)
 
@@ -90,9 +91,6 @@ def picture_of(text: str) -> bytes:
     if len(picture) > MAX_PROFILE_PICTURE_BYTES:
         raise TheirError(MEDIA_TOO_LARGE, _TOO_LARGE)
     return picture
-
-
-_TOO_LARGE: Final = f"a profile picture has at most {MAX_PROFILE_PICTURE_BYTES} bytes"
 
 
 def check_picture(text: str) -> None:

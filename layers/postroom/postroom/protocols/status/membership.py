@@ -65,9 +65,8 @@ class SignedEvent:
 def read_signed_event(group: str, signed: bytes, author: ChatKey | None = None) -> SignedEvent:
     """Read an event of a group's update: 65 bytes of signature, and the event.
 
-    The signature is of the group's ID and the event as received; `author`: the key that it is of, if that was found out
-    before. Raises TheirError(MEMBERSHIP_INVALID), or as
-    `MembershipUpdateEvent` and `author_of` do.
+    The signature is of the group's ID and the event as received. `author`: the key that made it, if that was found out
+    before. Raises TheirError(MEMBERSHIP_INVALID), or as `MembershipUpdateEvent` and `author_of` do.
     """
     signature, data = signed[:SIGNATURE_BYTES], signed[SIGNATURE_BYTES:]
     if not data:

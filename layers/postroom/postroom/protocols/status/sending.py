@@ -1,4 +1,4 @@
-"""What a user sends in a chat: messages, reactions, edits, deletions and pins, with all fields that receivers need.
+"""Messages to send in a chat: texts, media, reactions, edits, deletions and pins, with all fields that receivers need.
 
 The chat's own ID is the ID that is sent: of a chat of two, the other's key. `clock`: `next_clock` of the chat.
 ChatMessage.ens_name and DeleteMessage.deleted_by are never set. In a group, a message or a reaction goes in an update

@@ -1,4 +1,4 @@
-"""What the devices of one user say to each other: channels, contacts, devices, cleared chats and hidden messages.
+"""Messages between the devices of one user: channels, contacts, devices, cleared chats and hidden messages.
 
 All of it is a function of a log's facts, so that every device has the same. A message whose clock is too far ahead of
 when it came does not count. That the user is its author has been checked before (`verify.check_own_devices`).

@@ -1,4 +1,4 @@
-"""What the terminal client does with the network: pulling, waiting for mail, and the work of the user.
+"""The session of the terminal client: pulling mail, waiting for it, and doing what the user wants.
 
 One thread uses `Chats`; another one only waits at the mailbox. None of them touches the screen: what they have is
 handed to `show`, from their thread.
