@@ -26,7 +26,8 @@ from postroom.protocols.status.chat_view import ChatView, ShownChatMessage
 from postroom.protocols.status.clock import next_clock
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.enums import MembershipEventType as Kind
-from postroom.protocols.status.fold import HistoryLine, fold, key_named, read_line
+from postroom.protocols.status.fold import HistoryLine, fold, read_line
+from postroom.protocols.status.keys import key_named
 from postroom.protocols.status.log import ChatLog
 from postroom.protocols.status.verify import ChatRef, verify
 

@@ -11,8 +11,8 @@ from tests.protocols.status.histories import ALICE, BOB, NOW, changed, id_of, se
 
 from postroom.protocols.status.chat_view import ChatView
 from postroom.protocols.status.enums import PayloadType
-from postroom.protocols.status.fold import MAX_LINE_BYTES, HistoryLine, fold, key_named, read_line, type_named
-from postroom.protocols.status.keys import multibase
+from postroom.protocols.status.fold import MAX_LINE_BYTES, HistoryLine, fold, read_line
+from postroom.protocols.status.keys import key_named, multibase
 from postroom.protocols.status.messages import ChatMessageIdentity
 from postroom.protocols.status.reasons import AUTHOR_UNKNOWN, PAYLOAD_TYPE_UNKNOWN, WRAPPER_INVALID
 from postroom.protocols.status.view_json import view_as_json
@@ -151,11 +151,6 @@ def test_other_lines_are_refused_with_what_is_wrong(line: bytes, what: str) -> N
 def test_the_longest_wrapper_fits_into_a_line() -> None:
     line = HistoryLine(bytes(MAX_WRAPPER_BYTES), NOW)
     assert read_line(as_bytes(wrapper=b64encode(line.wrapper).decode(), at=NOW)) == line
-
-
-def test_every_type_has_a_name_and_a_number() -> None:
-    for type_ in PayloadType:
-        assert type_named(type_.name) is type_named(type_.value) is type_
 
 
 def test_a_double_with_an_earlier_time_counts_from_that_time() -> None:

@@ -20,7 +20,7 @@ _PACK_LIMIT: Final = 1 << 31
 
 def chat_key(option: str, text: str) -> "ChatKey":
     """The chat key of an option: 0x04…, or zQ3sh…. Raises UsageFault."""
-    from postroom.protocols.status.fold import key_named
+    from postroom.protocols.status.keys import key_named
 
     try:
         return key_named(text)
@@ -30,7 +30,7 @@ def chat_key(option: str, text: str) -> "ChatKey":
 
 def payload_type(name: str) -> "PayloadType":
     """The type of a payload by its name, in any case. Raises UsageFault."""
-    from postroom.protocols.status.fold import type_named
+    from postroom.protocols.status.enums import type_named
 
     try:
         return type_named(name)

@@ -114,3 +114,12 @@ class InvitationState(IntEnum):
     REQUEST = 1
     REJECTED = 2
     APPROVED = 3
+
+
+def type_named(name: object) -> PayloadType:
+    """A type of payload by its name, or by its number. Raises ValueError."""
+    if isinstance(name, str) and name.upper() in PayloadType.__members__:
+        return PayloadType[name.upper()]
+    if type(name) is int and name in PayloadType.__members__.values():
+        return PayloadType(name)
+    raise ValueError(f"the type must be one of {', '.join(PayloadType.__members__)}")

@@ -9,8 +9,8 @@ from pybase64 import b64decode
 from postroom.core.errors import TheirError
 from postroom.core.ijson import parse
 from postroom.core.typed_members import Members
-from postroom.protocols.status.enums import PayloadType
-from postroom.protocols.status.keys import ChatKey, read_chat_key, read_multibase
+from postroom.protocols.status.enums import type_named
+from postroom.protocols.status.keys import ChatKey, key_named
 from postroom.protocols.status.log import ChatLog
 from postroom.protocols.status.verify import verify
 from postroom.protocols.status.wrapper import MAX_WRAPPER_BYTES
@@ -83,25 +83,6 @@ def read_line(line: bytes) -> HistoryLine:
         _type(members.any("type")) if "type" in members else None,
         key_named(members.text("carrier")) if "carrier" in members else None,
     )
-
-
-def type_named(name: object) -> PayloadType:
-    """A type of payload by its name, or by its number. Raises ValueError."""
-    if isinstance(name, str) and name.upper() in PayloadType.__members__:
-        return PayloadType[name.upper()]
-    if type(name) is int and name in PayloadType.__members__.values():
-        return PayloadType(name)
-    raise ValueError(f"the type must be one of {', '.join(PayloadType.__members__)}")
-
-
-def key_named(text: str) -> ChatKey:
-    """A chat key as 0x04…, or as people copy it: zQ3sh…. Raises ValueError."""
-    if not text.startswith("z"):
-        key = read_chat_key(text)
-        if key is None:
-            raise ValueError("a chat key is 0x04 and 128 hex digits in lower case, or begins with zQ3sh")
-        return key
-    return read_multibase(text)
 
 
 def _type(named: object) -> int:

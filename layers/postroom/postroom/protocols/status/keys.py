@@ -89,3 +89,13 @@ def read_multibase(text: str) -> ChatKey:
     if number >> 8 * _COMPRESSED_BYTES != _MULTICODEC:
         raise ValueError("the compressed key is not one of secp256k1")
     return chat_key_of((number % (1 << 8 * _COMPRESSED_BYTES)).to_bytes(_COMPRESSED_BYTES))
+
+
+def key_named(text: str) -> ChatKey:
+    """A chat key as 0x04…, or as people copy it: zQ3sh…. Raises ValueError."""
+    if not text.startswith("z"):
+        key = read_chat_key(text)
+        if key is None:
+            raise ValueError("a chat key is 0x04 and 128 hex digits in lower case, or begins with zQ3sh")
+        return key
+    return read_multibase(text)
