@@ -5,14 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from postroom.cli.chat.inputs import read_media
 from postroom.cli.exits import Exit, UsageFault
-from postroom.cli.inputs import AsJson, open_input
+from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json, replace_private
 from postroom.cli.terminal import print_line
 from postroom.core.errors import TheirError
 
 if TYPE_CHECKING:
     from postroom.protocols.status.media import Cleaned, MediaType
+
+MediaFile = Annotated[
+    Path, typer.Option(metavar="FILE", help="The file to write; one that is there is replaced as a whole.")
+]
 
 
 def media_type(name: str) -> "MediaType":
@@ -28,9 +33,7 @@ def media_type(name: str) -> "MediaType":
 def clean(
     file: Annotated[str, typer.Argument(help="The picture or sound; - is standard input.", metavar="FILE|-")],
     type_: Annotated[str, typer.Option("--type", metavar="JPEG|PNG|WEBP|GIF|AAC|AMR", help="What it must be.")],
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The file to write; one that is there is replaced as a whole.")
-    ],
+    out: MediaFile,
     as_json: AsJson = False,
 ) -> None:
     """Drop the metadata of a picture or a sound.
@@ -42,9 +45,7 @@ def clean(
 
     kind = media_type(type_)
     limits = MediaLimits()
-    with open_input(file) as source:
-        # One byte more than is ever taken is enough to refuse it.
-        data = source.read(max(limits.image_bytes, limits.audio_bytes) + 1)
+    data = read_media(file, max(limits.image_bytes, limits.audio_bytes))
     try:
         cleaned = clean_media(data, kind, limits)
     except TheirError as error:

@@ -66,14 +66,14 @@ def read_picture(name: str) -> "PreparedMedia":
     """The picture of a file, made ready to send. Raises OSError, UsageFault, SettingsError; TheirError: it is none."""
     from postroom.client.chat.pictures import MAX_FILE_BYTES, prepare_picture
 
-    return prepare_picture(_read(name, MAX_FILE_BYTES))
+    return prepare_picture(read_media(name, MAX_FILE_BYTES))
 
 
 def read_profile_picture(name: str) -> "PreparedMedia":
     """The picture of a file, made ready to be one's profile picture. Raises as `read_picture` does."""
     from postroom.client.chat.pictures import MAX_FILE_BYTES, prepare_profile_picture
 
-    return prepare_profile_picture(_read(name, MAX_FILE_BYTES))
+    return prepare_profile_picture(read_media(name, MAX_FILE_BYTES))
 
 
 def read_sound(name: str) -> "PreparedMedia":
@@ -81,11 +81,11 @@ def read_sound(name: str) -> "PreparedMedia":
     from postroom.client.chat.prepared_media import prepare_sound
     from postroom.protocols.status.media import MediaLimits
 
-    return prepare_sound(_read(name, MediaLimits().audio_bytes))
+    return prepare_sound(read_media(name, MediaLimits().audio_bytes))
 
 
-def _read(name: str, max_bytes: int) -> bytes:
-    """One byte more than is ever taken is enough to refuse it."""
+def read_media(name: str, max_bytes: int) -> bytes:
+    """The bytes of a file. Of a larger one as many as are enough to refuse it, one more. Raises OSError, UsageFault."""
     with open_input(name) as source:
         return source.read(max_bytes + 1)
 

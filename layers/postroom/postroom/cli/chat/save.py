@@ -1,11 +1,6 @@
 """`postroom chat save`: the picture or the sound of a message, as a file."""
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
-from postroom.cli.chat.clean import write_cleaned
+from postroom.cli.chat.clean import MediaFile, write_cleaned
 from postroom.cli.chat.options import ChatOptions
 from postroom.cli.chat.send import MessageArgument, To
 from postroom.cli.inputs import AsJson
@@ -15,9 +10,7 @@ def save(
     to: To,
     message: MessageArgument,
     options: ChatOptions,
-    out: Annotated[
-        Path, typer.Option(metavar="FILE", help="The file to write; one that is there is replaced as a whole.")
-    ],
+    out: MediaFile,
     as_json: AsJson = False,
 ) -> None:
     """Save the picture or the sound of a message, without metadata.
