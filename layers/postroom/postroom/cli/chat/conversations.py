@@ -12,6 +12,7 @@ from postroom.cli.output import print_either, print_json, print_table
 from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
+    from postroom.client.chat import Chats
     from postroom.client.chat.memory import ChatMemory
     from postroom.core.ijson import JsonValue
     from postroom.protocols.status.chat_view import ShownChat, ShownChatMessage
@@ -70,35 +71,41 @@ def who(
     Of an NLWeb domain, the key that counts is `trusted` or `pinned`; any `other` has written from there, too. `said` is
     a domain that others say is theirs, whose key you do not know: only messages of a group with them go there.
     """
-    from postroom.client.chat.domain_keys import standing_of
-    from postroom.client.chat.nlweb_carrier import domain_at
-    from postroom.protocols.status.view_json import people_as_json
-
     with options.open() as chats:
         if own:
             print_either(as_json, {"key": chats.own, "name": chats.name}, chats.own)
             return
-        view, domains = chats.view(), chats.memory.domains
-        found = [(chat, view.messages(chat.ref)) for chat in view.chats()]
-        others = [key for domain in domains.values() for key in domain.all_keys]
-        people: Any = people_as_json(view, found, others, name_of=chats.memory.name_of)
-        said = {key: chats.memory.names_said(key, lambda _: True) for key in people}
-        names = {key: list(dict.fromkeys((*chats.memory.names_of(key), *said[key]))) for key in people}
-    domains_said = {key: [domain for name in said[key] if (domain := domain_at(name)) is not None] for key in people}
-    standing = {key: {**dict.fromkeys(domains_said[key], "said"), **standing_of(domains, key)} for key in people}
+        people, has_domains = _people(chats), bool(chats.memory.domains)
     if as_json:
-        print_json({
-            key: {**person, "names": [*names[key]], "domains": dict(standing[key])} for key, person in people.items()
-        })  # fmt: skip
+        print_json(people)
         return
     rows = [
         (
             person["name"] or "-", person["pseudonym"], person["ens_name"] or person["display_name"] or "-",
-            *([_standing(standing[key])] if domains else []), key,
+            *([_standing(person["domains"])] if has_domains else []), key,
         )
         for key, person in people.items()
     ]  # fmt: skip
-    print_table(("name", "pseudonym", "says", *(["domain's key"] if domains else []), "key"), rows)
+    print_table(("name", "pseudonym", "says", *(["domain's key"] if has_domains else []), "key"), rows)
+
+
+def _people(chats: "Chats") -> dict[str, Any]:
+    """Everybody in the chats, and whoever has written from a domain, by key: as `people_as_json` has them, with all
+    names, and what the key is for each domain."""
+    from postroom.client.chat.domain_keys import standing_of
+    from postroom.client.chat.nlweb_carrier import domain_at
+    from postroom.protocols.status.view_json import people_as_json
+
+    view, memory = chats.view(), chats.memory
+    found = [(chat, view.messages(chat.ref)) for chat in view.chats()]
+    others = [key for domain in memory.domains.values() for key in domain.all_keys]
+    people: dict[Any, Any] = people_as_json(view, found, others, name_of=memory.name_of)
+    for key, person in people.items():
+        said = memory.names_said(key, lambda _: True)
+        domains_said = [domain for name in said if (domain := domain_at(name)) is not None]
+        person["names"] = list(dict.fromkeys((*memory.names_of(key), *said)))
+        person["domains"] = {**dict.fromkeys(domains_said, "said"), **standing_of(memory.domains, key)}
+    return people
 
 
 def _standing(domains: Mapping[str, str]) -> str:
