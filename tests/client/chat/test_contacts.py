@@ -40,7 +40,7 @@ def test_who_is_added_gets_an_update_at_once_and_nobody_else(alice: Device, bob:
     assert updates(carol, ALICE) == []
 
 
-def test_it_is_no_message_of_a_chat(alice: Device, bob: Device) -> None:
+def test_a_contact_update_is_shown_in_no_chat(alice: Device, bob: Device) -> None:
     alice.chats.add_contact(BOB)
     for device in (alice, bob):
         device.pull()
@@ -134,7 +134,7 @@ def test_a_display_name_goes_to_chats_and_is_in_no_contact_update(alice: Device,
     assert len(updates(bob, ALICE)) == 1
 
 
-def test_what_is_not_said_stays(network: ChatNetwork, alice: Device) -> None:
+def test_a_change_of_the_profile_leaves_what_it_does_not_name_as_it_was(network: ChatNetwork, alice: Device) -> None:
     alice.chats.change_profile(display_name="Alice L.", picture=PNG)
     other = network.device(ALICE).chats
     other.change_profile(display_name="Alice")
@@ -292,7 +292,7 @@ def test_a_fast_clock_of_a_chat_does_not_make_it_come_twice(network: ChatNetwork
 
 
 # --- devices that die -----------------------------------------------------------------------------------------------
-def test_who_dies_while_adding_a_contact(network: ChatNetwork) -> None:
+def test_a_death_while_a_contact_is_added_adds_it_and_sends_the_update_or_does_neither(network: ChatNetwork) -> None:
     known = []
     for _ in deaths(network, ALICE, lambda device: device.chats.add_contact(BOB)):
         check_settled(network, ALICE, BOB)
@@ -303,7 +303,9 @@ def test_who_dies_while_adding_a_contact(network: ChatNetwork) -> None:
     assert (known[0], known[-1]) == (0, 1)
 
 
-def test_who_dies_while_several_contacts_get_an_update(network: ChatNetwork, alice: Device) -> None:
+def test_after_a_death_while_several_contacts_get_an_update_each_has_got_it_once(
+    network: ChatNetwork, alice: Device
+) -> None:
     for name in (BOB, CAROL):
         alice.chats.add_contact(name)
         network.device(name).pull()
@@ -313,7 +315,9 @@ def test_who_dies_while_several_contacts_get_an_update(network: ChatNetwork, ali
         assert [len(updates(network.device(name), ALICE)) for name in (BOB, CAROL)] == [2, 2]
 
 
-def test_who_dies_while_changing_the_picture(network: ChatNetwork, alice: Device) -> None:
+def test_a_death_while_the_picture_is_changed_changes_it_for_contacts_too_or_not_at_all(
+    network: ChatNetwork, alice: Device
+) -> None:
     alice.chats.add_contact(BOB)
     network.device(BOB).pull()
     changed = []
