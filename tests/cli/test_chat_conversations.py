@@ -33,6 +33,19 @@ def test_list_shows_each_chat_with_its_newest_message(chat: ChatCommands) -> Non
     assert {person["name"] for person in said["people"].values()} == {BOB}
 
 
+def test_list_shows_the_id_of_a_group_that_its_name_does_not_find(chat: ChatCommands) -> None:
+    for name in ("tea", "tea", "v1.0", "#tea", "lunch"):
+        chat(ALICE, "group", "create", name, BOB)
+    ids = {it["id"]: it["name"] for it in chat.said(ALICE, "list")["chats"]}
+    lines = chat(ALICE, "list").stdout.splitlines()
+    listed = [line.removeprefix("  ID ") for line in lines if line.startswith("  ID ")]
+    assert sorted(ids[id_] for id_ in listed) == ["#tea", "tea", "tea", "v1.0"]
+    assert chat(ALICE, "send", "tea", "which one?").exit_code == 2
+    for id_ in listed:
+        assert lines[lines.index(f"  ID {id_}") - 1].startswith(f"group {ids[id_]!r}")
+        assert chat(ALICE, "send", id_, "this one").exit_code == 0
+
+
 def test_show_prints_messages_with_replies_and_reactions(chat: ChatCommands) -> None:
     first = chat.said(ALICE, "send", BOB, "tea?")["id"]
     chat(BOB, "pull")

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 
 
 def list_chats(options: ChatOptions, as_json: AsJson = False) -> None:
-    """List the chats, with their newest message."""
+    """List the chats, with their newest message.
+
+    Below a group stands its ID if the group cannot be named otherwise.
+    """
     from postroom.cli.chat.shown import chat_line
+    from postroom.client.chat.targets import groups_named_by_id
     from postroom.protocols.status.view_json import people_as_json
 
     with options.open() as chats:
@@ -28,11 +32,14 @@ def list_chats(options: ChatOptions, as_json: AsJson = False) -> None:
         found = [(chat, view.messages(chat.ref, 1)) for chat in view.chats()]
         people = people_as_json(view, found, name_of=chats.memory.name_of)
         shown = [_with_deliveries(chats.memory, chat, messages) for chat, messages in found]
+        by_id = groups_named_by_id(view.groups())
     if as_json:
         print_json({"chats": list(shown), "people": people})
     else:
         for each in shown:
             print_line(chat_line(each, people))
+            if each["id"] in by_id:
+                print_line(f"  ID {each['id']}")
 
 
 def show(

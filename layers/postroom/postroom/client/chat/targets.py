@@ -32,6 +32,20 @@ class ChatTarget:
     names: Mapping[ChatKey, str] = field(default_factory=dict)
 
 
+def groups_named_by_id(groups: Iterable[ShownChat]) -> set[str]:
+    """The IDs of those groups that a user has to name by them: their names are those of others, or find no group."""
+    by_name: dict[str, list[str]] = {}
+    for chat in groups:
+        by_name.setdefault(chat.name, []).append(chat.ref.id)
+    return {id_ for name, ids in by_name.items() if len(ids) > 1 or not _may_name_a_group(name) for id_ in ids}
+
+
+def _may_name_a_group(text: str) -> bool:
+    """Whether a text can be a group's name. Anybody may give a group any name: one that looks like a dm3 name must not
+    get messages for that user, nor one that looks like a channel those of the channel."""
+    return bool(text) and "." not in text and not text.startswith("#")
+
+
 @dataclass(frozen=True, slots=True)
 class TargetFinder:
     """Finds chats among all of a user's, and looks profiles up. `name`: the user's own, normalised."""
@@ -44,12 +58,13 @@ class TargetFinder:
         """As `Chats.find`."""
         if to.startswith("#"):
             return self.channel(to[1:])
-        # Anybody may give a group any name: one that looks like a dm3 name must not get messages for that user.
         found = [
-            chat for chat in self.memory.view().groups() if to == chat.ref.id or (to == chat.name and "." not in to)
+            chat
+            for chat in self.memory.view().groups()
+            if to == chat.ref.id or (to == chat.name and _may_name_a_group(to))
         ]
         if len(found) > 1:
-            raise ChatError(f"{len(found)} groups are called {to!r}: give an ID, which `chat list --json` shows")
+            raise ChatError(f"{len(found)} groups are called {to!r}: give an ID, which `chat list` shows")
         return self._group(found[0]) if found else self.person(to)
 
     def reachable(self, target: ChatTarget) -> ChatTarget:
