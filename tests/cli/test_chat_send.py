@@ -27,6 +27,28 @@ def test_a_text_may_come_from_standard_input(chat: ChatCommands) -> None:
     assert texts(chat, ALICE, BOB) == ["two\nlines"]
 
 
+def test_a_name_behind_an_at_is_sent_as_a_mention_and_shown_as_a_name(chat: ChatCommands) -> None:
+    keys = {name: chat.network[name].key for name in (ALICE, BOB, CAROL)}
+    chat(ALICE, "send", BOB, f"@{BOB} and @{EDDY}")
+    chat(ALICE, "group", "create", "tea", BOB, CAROL)
+    id_ = chat.said(ALICE, "send", "tea", f"@{CAROL}: you, too")["id"]
+    for who in (BOB, CAROL):
+        chat(who, "pull")
+    assert texts(chat, BOB, ALICE) == [f"@{keys[BOB]} and @{EDDY}"]
+    assert chat(BOB, "show", ALICE).stdout.endswith(f" {ALICE}: @{BOB} and @{EDDY}\n")
+    assert chat(CAROL, "show", "tea").stdout.endswith(f" {ALICE}: @{CAROL}: you, too\n")
+    chat(ALICE, "edit", "tea", id_, f"@{ALICE.title()} says so")
+    assert texts(chat, ALICE, "tea") == [f"@{keys[ALICE]} says so"]
+    assert f" @{ALICE} says so\n" in chat(ALICE, "list").stdout
+
+
+def test_a_user_is_named_who_has_not_written_yet(chat: ChatCommands) -> None:
+    chat(ALICE, "group", "create", "tea", BOB)
+    chat(BOB, "pull")
+    title = chat(BOB, "show", "tea").stdout.rstrip()
+    assert sorted(title.removeprefix("group 'tea': ").split(", ")) == sorted([ALICE, BOB])
+
+
 def test_programs_get_the_id_and_each_delivery(chat: ChatCommands) -> None:
     said = chat.said(ALICE, "send", BOB, "hello")
     assert said.pop("id") == chat.said(ALICE, "show", BOB)["messages"][0]["id"]

@@ -1,11 +1,13 @@
 """`postroom chat list|show|who|discarded`: the chats, one of them, the people in them, and what is not shown."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from postroom.cli.chat.options import ChatOptions
+from postroom.cli.chat.people import name_of, people_of
 from postroom.cli.chat.send import To
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_either, print_json, print_table
@@ -25,12 +27,11 @@ def list_chats(options: ChatOptions, as_json: AsJson = False) -> None:
     """
     from postroom.cli.chat.shown import chat_line
     from postroom.client.chat.targets import groups_named_by_id
-    from postroom.protocols.status.view_json import people_as_json
 
     with options.open() as chats:
         view = chats.view()
         found = [(chat, view.messages(chat.ref, 1)) for chat in view.chats()]
-        people = people_as_json(view, found, name_of=chats.memory.name_of)
+        people = people_of(chats, found)
         shown = [_with_deliveries(chats.memory, chat, messages) for chat, messages in found]
         by_id = groups_named_by_id(view.groups())
     if as_json:
@@ -53,13 +54,12 @@ def show(
     Beside yours stands who has not got them, or has refused them and why.
     """
     from postroom.cli.chat.shown import chat_lines
-    from postroom.protocols.status.view_json import people_as_json
 
     with options.open() as chats:
         ref = chats.find(to).ref
         view = chats.view()
         chat, messages = view.chat(ref), view.messages(ref, last)
-        people = people_as_json(view, [(chat, messages)], name_of=chats.memory.name_of)
+        people = people_of(chats, [(chat, messages)])
         shown = _with_deliveries(chats.memory, chat, messages)
     if as_json:
         print_json({**shown, "people": people})
@@ -106,7 +106,7 @@ def _people(chats: "Chats") -> dict[str, Any]:
     view, memory = chats.view(), chats.memory
     found = [(chat, view.messages(chat.ref)) for chat in view.chats()]
     others = [key for domain in memory.domains.values() for key in domain.all_keys]
-    people: dict[Any, Any] = people_as_json(view, found, others, name_of=memory.name_of)
+    people: dict[Any, Any] = people_as_json(view, found, others, name_of=partial(name_of, chats))
     for key, person in people.items():
         said = memory.names_said(key, lambda _: True)
         domains_said = [domain for name in said if (domain := domain_at(name)) is not None]
@@ -131,7 +131,7 @@ def discarded(options: ChatOptions, as_json: AsJson = False) -> None:
     with options.open() as chats:
         view, memory = chats.view(), chats.memory
         facts = view.not_shown()
-        people = people_as_json(view, [], (fact.author for fact, _ in facts), name_of=memory.name_of)
+        people = people_as_json(view, [], (fact.author for fact, _ in facts), name_of=partial(name_of, chats))
     not_shown = [not_shown_as_json(view, fact, reason) for fact, reason in facts]
     if as_json:
         print_json({

@@ -7,6 +7,7 @@ import typer
 
 from postroom.cli.chat.inputs import read_picture, read_sound, sticker_named
 from postroom.cli.chat.options import SendingOptions
+from postroom.cli.chat.people import mentions_as_keys
 from postroom.cli.chat.sent import print_sent
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
@@ -37,10 +38,11 @@ def send(
 ) -> None:
     """Send a text, a picture, a sound or a sticker.
 
-    A picture leaves upright, in sRGB, within 2000 x 2000 pixels and 350,000 bytes, and without metadata such as the
-    place where it was taken: `pip install 'postroom[chat]'` installs what that needs. A sound leaves without metadata.
-    To an NLWeb domain it goes through your post office (--at), unencrypted. Exit code 0: everybody has it; 1: it
-    cannot be sent, or somebody's delivery service refused it; 3: `chat pull` sends it again.
+    "@" and the name of somebody in the chat is a mention. A picture leaves upright, in sRGB, within 2000 x 2000 pixels
+    and 350,000 bytes, and without metadata such as the place where it was taken: `pip install 'postroom[chat]'`
+    installs what that needs. A sound leaves without metadata. To an NLWeb domain it goes through your post office
+    (--at), unencrypted. Exit code 0: everybody has it; 1: it cannot be sent, or somebody's delivery service refused it;
+    3: `chat pull` sends it again.
     """
     written = read_input("-").decode("utf-8", "replace").removesuffix("\n") if text == "-" else text
     send_it = _sending(to, written, picture, sound, sticker, reply_to)
@@ -57,14 +59,16 @@ def _sending(
         raise UsageFault("give one of TEXT, --picture, --sound and --sticker; TEXT may stand beside --picture")
     if picture is not None:
         image = read_picture(picture)
-        return lambda chats: chats.send_picture(to, image.cleaned, image.type, text or "", reply_to=reply_to)
+        return lambda chats: chats.send_picture(
+            to, image.cleaned, image.type, mentions_as_keys(chats, to, text or ""), reply_to=reply_to
+        )
     if sound is not None:
         audio = read_sound(sound)
         return lambda chats: chats.send_sound(to, audio.cleaned, audio.type, reply_to=reply_to)
     if sticker is not None:
         named = sticker_named(sticker)
         return lambda chats: chats.send_sticker(to, named, reply_to=reply_to)
-    return lambda chats: chats.send(to, text or "", reply_to=reply_to)
+    return lambda chats: chats.send(to, mentions_as_keys(chats, to, text or ""), reply_to=reply_to)
 
 
 def react(
@@ -97,7 +101,7 @@ def edit(
 ) -> None:
     """Change the text of your message."""
     with options.open() as chats:
-        raise typer.Exit(print_sent(chats.edit(to, message, text), as_json=as_json))
+        raise typer.Exit(print_sent(chats.edit(to, message, mentions_as_keys(chats, to, text)), as_json=as_json))
 
 
 def delete(

@@ -7,6 +7,7 @@ import typer
 
 from postroom.cli.archive.inputs import archive_errors
 from postroom.cli.chat.options import ChatOptions
+from postroom.cli.chat.people import people_of
 from postroom.cli.chat.sent import print_delivery, why_as_json
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json_line
@@ -49,11 +50,11 @@ def _print_refused(sent: "SentTo", *, as_json: bool) -> None:
 
 def _print(chats: "Chats", change: "ChatChange", *, as_json: bool) -> None:
     from postroom.cli.chat.shown import chat_lines
-    from postroom.protocols.status.view_json import chat_as_json, people_as_json, shown_as_json
+    from postroom.protocols.status.view_json import chat_as_json, shown_as_json
 
     view = chats.view()
     chat = view.chat(change.chat)
-    people = people_as_json(view, [(chat, [change.message])], name_of=chats.memory.name_of)
+    people = people_of(chats, [(chat, [change.message])])
     message = {**shown_as_json(change.message), **change.delivery.as_json()}
     if as_json:
         print_json_line({
