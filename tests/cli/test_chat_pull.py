@@ -101,3 +101,4 @@ def test_a_home_without_an_archive_needs_a_name(chat: ChatCommands) -> None:
     result = chat.postroom("chat", "send", BOB, "hello", *words)
     assert result.exit_code == 5
     assert "there is no archive in this home yet" in result.stderr
+    assert "`postroom chat` with --as NAME" in result.stderr

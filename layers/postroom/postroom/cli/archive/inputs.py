@@ -39,7 +39,10 @@ def _archive_of(
     ownership, _ = find_ownership(home, storage_key)
     name = owner or (ownership.owner if ownership else None)
     if name is None:
-        raise NotFoundFault("there is no archive in this home yet", hint="`postroom archive pull` creates one")
+        raise NotFoundFault(
+            "there is no archive in this home yet",
+            hint="`postroom archive pull` creates one, and so do commands of `postroom chat` with --as NAME",
+        )
     archive = Archive.of(home, name, signer.sign(name.encode()), storage_key)
     if not moved:
         check_ownership(archive)
