@@ -432,6 +432,7 @@ def test_a_host_with_an_untrusted_certificate_gets_no_signature(postroom: Postro
     result = postroom("read", SHOP, *there, "--key", "owner.pem")
     assert (result.exit_code, served.asked) == (3, [])
     assert "The certificate of nlweb.other.com is not accepted" in result.stderr
+    assert ".." not in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,9 @@ class WebSocketTransport:
             # A proxy of the environment could not reach this address.
             return await opening(proxy=None, host=self._connect[0], port=self._connect[1])
         except ssl.SSLCertVerificationError as error:
-            raise TransportError(f"The certificate of {self._host} is not accepted: {error.verify_message}.") from None
+            raise TransportError(
+                f"The certificate of {self._host} is not accepted: {error.verify_message.rstrip('.')}."
+            ) from None
         except InvalidStatus as error:
             status = error.response.status_code
             raise TransportError(

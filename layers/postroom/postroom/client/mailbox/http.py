@@ -54,7 +54,9 @@ class Address:
         while below := cause.__cause__ or cause.__context__:
             cause = below
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return NoAnswer(f"The certificate of {self.host} is not accepted: {cause.verify_message}.", untrusted=True)
+            return NoAnswer(
+                f"The certificate of {self.host} is not accepted: {cause.verify_message.rstrip('.')}.", untrusted=True
+            )
         return NoAnswer(f"No connection to {self.host}, or it was closed: {error or type(error).__name__}.")
 
 
