@@ -135,6 +135,18 @@ def test_an_archive_that_cannot_be_read_makes_no_work_undone(
     assert (event.error, event.snapshot, event.status) == ("", None, "the home is away")
 
 
+def test_an_error_of_a_file_is_its_name_and_what_is_wrong(alice: Device) -> None:
+    def work(_: object) -> WorkResult:
+        raise FileNotFoundError(2, "No such file or directory", "holiday.jpg")
+
+    runner, events = StepRunner(), list[SessionEvent]()
+    session_of(alice, runner).do(ChatWork(7, work), nothing, events.append)
+    runner.run()
+    [event] = events
+    assert isinstance(event, FinishedWork)
+    assert event.error == "holiday.jpg: No such file or directory"
+
+
 def test_any_other_error_ends_the_session(alice: Device) -> None:
     def fail(_: object) -> WorkResult:
         raise ZeroDivisionError

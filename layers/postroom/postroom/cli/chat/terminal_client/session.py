@@ -129,7 +129,7 @@ class ChatSession:
         try:
             result = work.run(self._chats)
         except (PostroomError, OSError, sqlite3.Error) as failure:
-            error = str(failure)
+            error = _sentence(failure)
         return FinishedWork(work.number, result, error, *self._snapshot(request))
 
     def _snapshot(self, request: ReadRequest) -> tuple[ChatSnapshot | None, str]:
@@ -169,3 +169,9 @@ class ChatSession:
             yield f"not delivered yet: {', '.join(waiting)}"
         refused = (f"{each.to}: {each.reason}" for each in deliveries if each.outcome is SendOutcome.REFUSED)
         yield from dict.fromkeys(f"refused by {each}" for each in refused)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
