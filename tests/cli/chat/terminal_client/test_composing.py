@@ -9,7 +9,6 @@ from postroom.cli.chat.terminal_client.composing import (
     find_completion,
     read_command,
     text_to_send,
-    with_mentions,
 )
 from postroom.protocols.status.author import AuthorKey
 from postroom.protocols.status.pseudonym import pseudonym
@@ -50,15 +49,6 @@ def test_after_the_last_name_comes_the_first() -> None:
     assert found is not None
     assert found.next.name == "Bobby (x1y2z3w4)"
     assert found.next.next == found
-
-
-def test_names_and_pseudonyms_are_sent_as_keys() -> None:
-    text = f"@bob.eth, @{pseudonym(CAROL)} and @Bobby (x1y2z3w4): @dave"
-    assert with_mentions(text, PEOPLE) == f"@{BOB}, @{CAROL} and @{DAN}: @dave"
-
-
-def test_a_name_that_two_have_names_nobody() -> None:
-    assert with_mentions("@bob.eth", {BOB: "bob.eth", CAROL: "Bob.eth"}) == "@bob.eth"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The people whom a command names: in what it prints, and in a text that a user wrote."""
+"""The people in what a command prints, with their names."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -27,23 +27,3 @@ def people_of(
     mentions = [each for _, messages in found for message in messages for each in find_mentions(message.text)]
     mentioned = [mention.key for mention in mentions if mention.key is not None]
     return people_as_json(chats.view(), found, [*others, *mentioned], name_of=partial(name_of, chats))
-
-
-def mentions_as_keys(chats: "Chats", to: str, text: str) -> str:
-    """A text to send to a chat: "@" and the key where the user wrote "@" and the name of somebody in the chat.
-
-    Raises ChatError, as `Chats.find` does.
-    """
-    from postroom.cli.chat.shown import shown_name
-    from postroom.cli.chat.terminal_client.composing import with_mentions
-    from postroom.protocols.status.enums import ChatKind
-    from postroom.protocols.status.keys import ChatKey
-
-    if "@" not in text:
-        return text
-    target, view = chats.find(to), chats.view()
-    people = people_of(chats, [(view.chat(target.ref), view.messages(target.ref))], [chats.own])
-    names = {ChatKey(key): shown_name(key, people) for key in people} | dict(target.names)
-    if target.ref.kind is ChatKind.ONE_TO_ONE:
-        names[ChatKey(target.ref.id)] = target.receivers[0]
-    return with_mentions(text, names)

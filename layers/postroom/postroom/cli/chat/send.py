@@ -7,7 +7,6 @@ import typer
 
 from postroom.cli.chat.inputs import read_picture, read_sound, sticker_named
 from postroom.cli.chat.options import SendingOptions
-from postroom.cli.chat.people import mentions_as_keys
 from postroom.cli.chat.sent import print_sent
 from postroom.cli.exits import UsageFault
 from postroom.cli.inputs import AsJson, read_input
@@ -54,13 +53,15 @@ def _sending(
     to: str, text: str | None, picture: str | None, sound: str | None, sticker: str | None, reply_to: str
 ) -> "Callable[[Chats], SentChatMessage]":
     """What is to be sent, read and made ready before anything is opened. Raises UsageFault: nothing, or several."""
+    from postroom.cli.chat.mentions import with_mentions_of_chat
+
     given = [each for each in (picture, sound, sticker) if each is not None]
     if len(given) + (text is not None and picture is None) != 1:
         raise UsageFault("give one of TEXT, --picture, --sound and --sticker; TEXT may stand beside --picture")
     if picture is not None:
         image = read_picture(picture)
         return lambda chats: chats.send_picture(
-            to, image.cleaned, image.type, mentions_as_keys(chats, to, text or ""), reply_to=reply_to
+            to, image.cleaned, image.type, with_mentions_of_chat(chats, to, text or ""), reply_to=reply_to
         )
     if sound is not None:
         audio = read_sound(sound)
@@ -68,7 +69,7 @@ def _sending(
     if sticker is not None:
         named = sticker_named(sticker)
         return lambda chats: chats.send_sticker(to, named, reply_to=reply_to)
-    return lambda chats: chats.send(to, mentions_as_keys(chats, to, text or ""), reply_to=reply_to)
+    return lambda chats: chats.send(to, with_mentions_of_chat(chats, to, text or ""), reply_to=reply_to)
 
 
 def react(
@@ -100,8 +101,10 @@ def edit(
     as_json: AsJson = False,
 ) -> None:
     """Change the text of your message."""
+    from postroom.cli.chat.mentions import with_mentions_of_chat
+
     with options.open() as chats:
-        raise typer.Exit(print_sent(chats.edit(to, message, mentions_as_keys(chats, to, text)), as_json=as_json))
+        raise typer.Exit(print_sent(chats.edit(to, message, with_mentions_of_chat(chats, to, text)), as_json=as_json))
 
 
 def delete(

@@ -2,14 +2,12 @@
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from postroom.protocols.status.keys import ChatKey
-from postroom.protocols.status.mentions import complete, write_mentions
-from postroom.protocols.status.pseudonym import pseudonym
+from postroom.protocols.status.mentions import complete
 
 _MENTION: Final = re.compile(r"(?<![\w.+/@-])@([^@\n]{0,60})\Z")
 
@@ -39,13 +37,6 @@ def find_completion(before: str, people: Mapping[ChatKey, str]) -> MentionComple
     found = complete(typed[1], [(name, key) for key, name in people.items()]) if typed else []
     names = tuple(dict.fromkeys(name for name, _ in found))
     return MentionCompletion(typed.start(1), names) if typed and names else None
-
-
-def with_mentions(text: str, people: Mapping[ChatKey, str]) -> str:
-    """The text to send: keys in place of these people's names and pseudonyms. What two are called names nobody."""
-    named = [(pseudonym(key), key) for key in people] + [(name, key) for key, name in people.items()]
-    counts = Counter(name.casefold() for name, _ in dict.fromkeys(named))
-    return write_mentions(text, {name: key for name, key in named if counts[name.casefold()] == 1})
 
 
 class NoCommandError(Exception):

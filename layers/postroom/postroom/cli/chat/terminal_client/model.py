@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import count
 
+from postroom.cli.chat.mentions import with_mentions
 from postroom.cli.chat.terminal_client.chat_work import (
     ChatWork,
     FinishedWork,
@@ -24,7 +25,6 @@ from postroom.cli.chat.terminal_client.composing import (
     find_completion,
     read_command,
     text_to_send,
-    with_mentions,
 )
 from postroom.cli.chat.terminal_client.read_marks import ReadMarks
 from postroom.cli.chat.terminal_client.rows import (
