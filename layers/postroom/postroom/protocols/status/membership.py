@@ -171,7 +171,8 @@ class Group:
             case MembershipEventType.MEMBER_JOINED:
                 _require(is_member, "who joined had not been added")
             case MembershipEventType.MEMBER_REMOVED:
-                _require(len(targets) == 1 and targets[0] in self.members, "not one member was removed")
+                _require(len(targets) == 1, "an event removes one member")
+                _require(targets[0] in self.members, "who was removed was no member")
                 may_remove = targets == [author] or (is_admin and self.admins.isdisjoint(targets))
                 _require(may_remove, "only admins remove others, and no admins")
             case MembershipEventType.ADMINS_ADDED:
