@@ -14,7 +14,7 @@ from click.testing import Result
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.cli.conftest import FakeDns, Postroom
-from tests.cli.served_api import URL, serve
+from tests.cli.served_api import URL, ServedApi, serve
 from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, ChatNetwork, Person
 from tests.client.dm3_net import served
 from tests.http.api_stack import ApiStack
@@ -70,9 +70,10 @@ class Services:
 
 @dataclass
 class ChatCommands:
-    """`postroom chat` as somebody."""
+    """`postroom chat` as somebody. `mailboxes`: the API of everybody's post office."""
 
     network: ChatNetwork
+    mailboxes: ServedApi
     postroom: Postroom
     folder: Path
     options: tuple[str, ...]
@@ -124,7 +125,7 @@ def chat_commands(api: ApiStack, fake_dns: FakeDns, postroom: Postroom, folder: 
             "--pinned", "names.json", "--ca-file", ca_file, "--local", str(mailboxes.local),
             "--port", str(services.port),
         )  # fmt: skip
-        commands = ChatCommands(network, postroom, folder, options)
+        commands = ChatCommands(network, mailboxes, postroom, folder, options)
         commands.write_names()
         yield commands
 

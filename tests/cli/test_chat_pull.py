@@ -80,6 +80,18 @@ def test_a_watch_says_to_programs_who_has_not_got_a_message(chat: ChatCommands) 
     assert (change["message"]["unsent"], change["message"]["unreached"]) == ([], [])
 
 
+@pytest.mark.usefixtures("no_pauses")
+@pytest.mark.parametrize(("failures", "code", "came"), [(5, 0, True), (6, 3, False)])
+def test_a_watch_goes_on_after_a_post_office_has_failed_for_a_while(
+    chat: ChatCommands, failures: int, code: int, *, came: bool
+) -> None:
+    chat(BOB, "send", ALICE, "are you there?")
+    answers = iter([503] * failures)
+    chat.mailboxes.before = lambda _asked: next(answers, None)
+    done = chat(ALICE, "watch", "--seconds", "0")
+    assert (done.exit_code, "are you there?" in done.stdout) == (code, came)
+
+
 def test_a_second_device_with_the_same_home_shows_the_same(chat: ChatCommands) -> None:
     chat(ALICE, "send", BOB, "hello")
     chat(BOB, "pull")

@@ -368,7 +368,7 @@ def test_following_shows_new_messages_and_ends_cleanly_with_ctrl_c(
 def test_following_continues_when_the_post_office_is_back(
     read: Read, file: Callable[..., str], served: ServedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("postroom.cli.read_as_owner._ATTEMPTS_OF_WHO_WAITS", 1)
+    monkeypatch.setattr("postroom.cli.read_as_owner.WATCHING_ATTEMPTS", 1)
     ids = [file(at=at) for at in range(2)]
     faults = ["messages", "acknowledgements"]
 

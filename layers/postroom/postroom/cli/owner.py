@@ -39,6 +39,8 @@ OptionalAt = Annotated[str | None, _AT]
 OwnersKey = Annotated[Path, _KEY]
 ATTEMPTS: Final = 3
 """Attempts of a request while a person waits."""
+WATCHING_ATTEMPTS: Final = 6
+"""Of a command that waits for messages: nobody may be there to start it again."""
 _HTTPS: Final = 443
 
 

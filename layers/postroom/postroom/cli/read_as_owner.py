@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from postroom.cli.exits import NotFoundFault, UsageFault
 from postroom.cli.messages import MailView, describe, is_shown_whole, print_message, print_proof
 from postroom.cli.output import note, print_json_line
-from postroom.cli.owner import ATTEMPTS, OwnerOptions, load_owners_key
+from postroom.cli.owner import ATTEMPTS, WATCHING_ATTEMPTS, OwnerOptions, load_owners_key
 from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from postroom.protocols.dm3.keys import UserKeys
 
 LIMIT: Final = 20
-_ATTEMPTS_OF_WHO_WAITS: Final = 6
 _ACKNOWLEDGED_AT_ONCE: Final = 100
 
 
@@ -53,7 +52,7 @@ def read_as_owner(owner: OwnerOptions, name: str, ids: Sequence[str], wanted: Wa
         raise UsageFault("--wait cannot be combined with --raw or --id")
     found = load_owners_key(owner.key)
     keys = found if isinstance(found, UserKeys) else None
-    with owner.open(name, attempts=_ATTEMPTS_OF_WHO_WAITS if wanted.wait else ATTEMPTS) as mailbox:
+    with owner.open(name, attempts=WATCHING_ATTEMPTS if wanted.wait else ATTEMPTS) as mailbox:
         if ids:
             _acknowledge(mailbox, name, ids, as_json=wanted.as_json)
         else:

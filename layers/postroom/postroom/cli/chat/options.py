@@ -17,7 +17,7 @@ from postroom.cli.exits import NotFoundFault, UnavailableFault, UsageFault
 from postroom.cli.inputs import mailbox_name
 from postroom.cli.network import ConnectionOptions, build_https, open_resolvers
 from postroom.cli.options import OptionGroup
-from postroom.cli.owner import OptionalAt, OwnersKeyOptions
+from postroom.cli.owner import ATTEMPTS, OptionalAt, OwnersKeyOptions
 from postroom.cli.user_folders import cache_folder
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ class ChatOptions(OptionGroup):
         """The archive, until the block ends. Its errors end the command."""
         return open_own_archive(self.home, self.key, self.connections, self.owner)
 
-    def mailbox(self, at: str, chats: "Chats") -> "AbstractContextManager[Mailbox]":
-        """The mailbox of the chats' owner at a post office."""
+    def mailbox(self, at: str, chats: "Chats", *, attempts: int = ATTEMPTS) -> "AbstractContextManager[Mailbox]":
+        """The mailbox of the chats' owner at a post office. `attempts`: of each request."""
         owner = OwnersKeyOptions(key=self.key, ca_file=self.connections.ca_file, local=self.connections.local)
-        return owner.open_at(at, chats.name)
+        return owner.open_at(at, chats.name, attempts=attempts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from postroom.cli.chat.people import people_of
 from postroom.cli.chat.sent import print_delivery, why_as_json
 from postroom.cli.inputs import AsJson
 from postroom.cli.output import print_json_line
-from postroom.cli.owner import At
+from postroom.cli.owner import WATCHING_ATTEMPTS, At
 from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
@@ -31,10 +31,12 @@ def watch(
     Beside yours stands who has not got them, or has refused them and why; it is a change when somebody gets one later.
     Whoever has refused something has a line, too: not all that is sent is a message of a chat.
 
+    Exit code 3: your post office did not answer, after several attempts in half a minute.
+
     With --json, a line for each: {"change": "added|changed|removed", "chat", "message", "people"}, or
     {"change": "refused", "to", "reason", "detail"}.
     """
-    with archive_errors(), options.open() as chats, options.mailbox(at, chats) as mailbox:
+    with archive_errors(), options.open() as chats, options.mailbox(at, chats, attempts=WATCHING_ATTEMPTS) as mailbox:
         chats.send_through(lambda: mailbox)
         refused = partial(_print_refused, as_json=as_json)
         for change in chats.watch(mailbox, True if seconds is None else seconds, refused):
