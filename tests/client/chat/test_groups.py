@@ -6,6 +6,7 @@ import pytest
 from tests.client.chat.network import ALICE, BOB, CAROL, MALLORY, ChatNetwork, Device, wrapped
 
 from postroom.client.chat import ChatError
+from postroom.client.chat.targets import groups_named_by_id
 from postroom.client.sending import SendOutcome
 from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dm3.keys import UserKeys
@@ -186,6 +187,17 @@ def test_who_is_alone_in_a_group_can_leave_it(network: ChatNetwork, alice: Devic
         alice.send("two", "anybody?")
     alice.chats.leave_group("two")
     assert [chat.members for chat in network.device(ALICE).chats.chats()] == [()]
+
+
+def test_a_group_that_has_the_id_of_another_as_its_name_is_not_found_by_it(
+    group: str, alice: Device, bob: Device, carol: Device
+) -> None:
+    bob.chats.create_group(group, [ALICE])
+    alice.pull()
+    assert {chat.name for chat in alice.chats.chats()} == {GROUP, group}
+    assert alice.chats.find(group).ref.id == group
+    [decoy] = [chat.ref.id for chat in alice.chats.chats() if chat.name == group]
+    assert groups_named_by_id(alice.chats.view().groups()) == {decoy}
 
 
 def test_two_groups_with_one_name_are_named_by_their_ids(alice: Device) -> None:

@@ -53,8 +53,8 @@ class AsyncChats(ChatsInThread):
         return await self._in_thread(partial(self._chats.messages, to, last))
 
     async def find(self, to: str) -> ChatTarget:
-        """The chat that a user names: a dm3 name, `#channel`, a group by its ID, or by a name without dots that one
-        group has, or an NLWeb domain as `nlweb:shop.example`.
+        """The chat that a user names: a dm3 name, `#channel`, a group by its ID, or an NLWeb domain as
+        `nlweb:shop.example`. A group is also found by its name if one group has it and it looks like none of these.
 
         The prefix may be left out if there is no such dm3 name, and the domain's key is known.
 

@@ -120,8 +120,8 @@ class OwnerChats:
         return self.view().messages(self.find(to).ref, last)
 
     def find(self, to: str) -> ChatTarget:
-        """The chat that a user names: a dm3 name, `#channel`, a group by its ID, or by a name without dots that one
-        group has, or an NLWeb domain as `nlweb:shop.example`.
+        """The chat that a user names: a dm3 name, `#channel`, a group by its ID, or an NLWeb domain as
+        `nlweb:shop.example`. A group is also found by its name if one group has it and it looks like none of these.
 
         The prefix may be left out if there is no such dm3 name, and the domain's key is known.
 

@@ -13,6 +13,7 @@ from postroom.protocols.dm3.explain import ExplainedProfiles
 from postroom.protocols.dm3.names import normalize
 from postroom.protocols.dm3.reasons import NAME_INVALID, PROFILE_UNKNOWN
 from postroom.protocols.status.chat_view import ShownChat
+from postroom.protocols.status.chats import is_group
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.keys import ChatKey
 from postroom.protocols.status.verify import ChatRef
@@ -41,9 +42,9 @@ def groups_named_by_id(groups: Iterable[ShownChat]) -> set[str]:
 
 
 def _may_name_a_group(text: str) -> bool:
-    """Whether a text can be a group's name. Anybody may give a group any name: one that looks like a dm3 name must not
-    get messages for that user, nor one that looks like a channel those of the channel."""
-    return bool(text) and "." not in text and not text.startswith("#")
+    """Whether a group is found by this name. Anybody may give a group any name: one that looks like a dm3 name, a
+    channel or the ID of another group must not get the messages for those."""
+    return bool(text) and "." not in text and not text.startswith("#") and not is_group(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,10 @@ class TargetFinder:
         """As `Chats.find`."""
         if to.startswith("#"):
             return self.channel(to[1:])
-        found = [
-            chat
-            for chat in self.memory.view().groups()
-            if to == chat.ref.id or (to == chat.name and _may_name_a_group(to))
-        ]
+        groups = list(self.memory.view().groups())
+        found = [chat for chat in groups if to == chat.ref.id]
+        if not found and _may_name_a_group(to):
+            found = [chat for chat in groups if to == chat.name]
         if len(found) > 1:
             raise ChatError(f"{len(found)} groups are called {to!r}: give an ID, which `chat list` shows")
         return self._group(found[0]) if found else self.person(to)
