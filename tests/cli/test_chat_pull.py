@@ -92,6 +92,24 @@ def test_a_watch_goes_on_after_a_post_office_has_failed_for_a_while(
     assert (done.exit_code, "are you there?" in done.stdout) == (code, came)
 
 
+@pytest.mark.usefixtures("no_pauses")
+def test_without_an_end_a_watch_waits_for_a_post_office_that_does_not_answer(
+    chat: ChatCommands, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("postroom.client.chat.chats.PAUSE_SECONDS", 0)
+    chat(BOB, "send", ALICE, "are you there?")
+    failures = iter([503] * 6)
+
+    def answer(_asked: str) -> int | None:
+        is_pulled = any("acknowledgements" in asked for asked in chat.mailboxes.asked[:-1])
+        return 403 if is_pulled else next(failures, None)
+
+    chat.mailboxes.before = answer
+    done = chat(ALICE, "watch")
+    assert "are you there?" in done.stdout
+    assert "Still waiting." in done.stderr
+
+
 def test_a_second_device_with_the_same_home_shows_the_same(chat: ChatCommands) -> None:
     chat(ALICE, "send", BOB, "hello")
     chat(BOB, "pull")

@@ -7,10 +7,12 @@ from threading import Event
 
 import pytest
 from tests.client.chat.network import ALICE, BOB, ChatNetwork, Device, Mailbox, Waiting
+from tests.client.chat.test_changes import Unavailable
 from tests.client.unasync_chats import AIO, async_chats, read_classes
 
 from postroom.client.chat import AsyncChats, ChatError, SentTo, in_thread
 from postroom.client.chat.watching import PAUSE_SECONDS
+from postroom.client.mailbox import UnavailableError
 
 
 @dataclass
@@ -99,6 +101,23 @@ def test_what_is_refused_is_said(network: ChatNetwork, alice: Device) -> None:
         return [f"{it.to}: {it.reason}" for it in refused]
 
     assert asyncio.run(watch()) == [f"{BOB}: SenderNotWanted"]
+
+
+def test_it_may_go_on_while_the_post_office_does_not_answer(
+    alice: Device, bob: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_thread, "PAUSE_SECONDS", 0)
+    errors: list[UnavailableError] = []
+
+    async def watch() -> str:
+        alice.send(BOB, "hello")
+        mail = Unavailable(bob.person.service, bob.points, failures=2)
+        async for change in AsyncChats(bob.chats).watch(mail, unavailable=errors.append):
+            return change.message.text
+        return ""
+
+    assert asyncio.run(watch()) == "hello"
+    assert len(errors) == 2
 
 
 def test_who_is_cancelled_waits_no_longer_than_a_short_time(bob: Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,30 @@
 """What changes in chats, as `watch` yields it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
 from tests.client.chat.nameless_member import add_without_name
-from tests.client.chat.network import ALICE, BOB, MALLORY, ChatNetwork, Device, Mailbox
+from tests.client.chat.network import ALICE, BOB, MALLORY, ChatNetwork, Device, Mailbox, Waiting
 
 from postroom.client.chat import ChangeKind, ChatChange, SentTo, chats
 from postroom.client.chat.undelivered import DeliveryState, UnsentPart
 from postroom.client.chat.watching import PAUSE_SECONDS, ChatWatch
+from postroom.client.mailbox import UnavailableError
 from postroom.client.sending import SendOutcome
+
+
+@dataclass
+class Unavailable(Mailbox):
+    """A mailbox that does not answer so many times."""
+
+    failures: int = 1
+
+    def unread(self, *, wait: float | bool = False) -> Iterator[Waiting]:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise UnavailableError("it does not answer")
+        yield from super().unread()
 
 
 @dataclass
@@ -112,3 +127,27 @@ def test_while_messages_stay_a_watch_does_not_pull_again_and_again(
     change = next(bob.chats.watch(Mailbox(bob.person.service, bob.points)))
     assert change.message.text == "hello"
     assert pauses == [PAUSE_SECONDS]
+
+
+def test_a_watch_may_go_on_while_the_post_office_does_not_answer(
+    network: ChatNetwork, alice: Device, bob: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network[ALICE].service.is_down = True
+    bob.send(ALICE, "one")
+    network[ALICE].service.is_down = False
+    alice.send(BOB, "two")
+    errors: list[UnavailableError] = []
+    pauses: list[float] = []
+    monkeypatch.setattr(chats.time, "sleep", pauses.append)
+    mail = Unavailable(bob.person.service, bob.points, failures=2)
+    watch = bob.chats.watch(mail, unavailable=errors.append)
+    changes = [next(watch), next(watch)]
+    # What waited was sent meanwhile.
+    assert [(str(it.kind), it.message.text) for it in changes] == [("changed", "one"), ("added", "two")]
+    assert [error.detail for error in errors] == ["it does not answer"] * 2
+    assert pauses == [PAUSE_SECONDS]
+
+
+def test_otherwise_a_watch_ends_when_the_post_office_does_not_answer(bob: Device) -> None:
+    with pytest.raises(UnavailableError):
+        next(bob.chats.watch(Unavailable(bob.person.service, bob.points)))

@@ -10,12 +10,13 @@ from postroom.cli.chat.options import ChatOptions
 from postroom.cli.chat.people import people_of
 from postroom.cli.chat.sent import print_delivery, why_as_json
 from postroom.cli.inputs import AsJson
-from postroom.cli.output import print_json_line
+from postroom.cli.output import note, print_json_line
 from postroom.cli.owner import WATCHING_ATTEMPTS, At
 from postroom.cli.terminal import print_line
 
 if TYPE_CHECKING:
     from postroom.client.chat import ChatChange, Chats, SentTo
+    from postroom.client.mailbox import UnavailableError
 
 
 def watch(
@@ -31,7 +32,7 @@ def watch(
     Beside yours stands who has not got them, or has refused them and why; it is a change when somebody gets one later.
     Whoever has refused something has a line, too: not all that is sent is a message of a chat.
 
-    Exit code 3: your post office did not answer, after several attempts in half a minute.
+    If your post office does not answer, it is waited for; with --seconds, exit code 3 says so.
 
     With --json, a line for each: {"change": "added|changed|removed", "chat", "message", "people"}, or
     {"change": "refused", "to", "reason", "detail"}.
@@ -39,8 +40,13 @@ def watch(
     with archive_errors(), options.open() as chats, options.mailbox(at, chats, attempts=WATCHING_ATTEMPTS) as mailbox:
         chats.send_through(lambda: mailbox)
         refused = partial(_print_refused, as_json=as_json)
-        for change in chats.watch(mailbox, True if seconds is None else seconds, refused):
+        unavailable = _note_unavailable if seconds is None else None
+        for change in chats.watch(mailbox, True if seconds is None else seconds, refused, unavailable):
             _print(chats, change, as_json=as_json)
+
+
+def _note_unavailable(error: "UnavailableError") -> None:
+    note(f"{error} Still waiting.")
 
 
 def _print_refused(sent: "SentTo", *, as_json: bool) -> None:

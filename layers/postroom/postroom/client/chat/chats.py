@@ -23,6 +23,7 @@ from postroom.client.chat.owner_chats import SentChatMessage
 from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.targets import ChatTarget
 from postroom.client.chat.watching import PAUSE_SECONDS, ChatWatch, WaitingMail
+from postroom.client.mailbox import UnavailableError
 from postroom.protocols.status import sending
 from postroom.protocols.status.enums import ReactionKind
 from postroom.protocols.status.ids import MessageId
@@ -135,14 +136,19 @@ class Chats(GroupChats, OwnDeviceChats):
             self.refresh()
 
     def watch(
-        self, mail: WaitingMail, wait: float | bool = True, refused: Callable[[SentTo], object] = lambda _: None
+        self,
+        mail: WaitingMail,
+        wait: float | bool = True,
+        refused: Callable[[SentTo], object] = lambda _: None,
+        unavailable: Callable[[UnavailableError], object] | None = None,
     ) -> Iterator[ChatChange]:
         """Pull again and again, and yield each change; what is there at first is no change.
 
         `wait`: end when no message came for so many seconds; True: never. `refused`: called with who has refused
-        something since and why: also a change of a group, which no chat shows.
+        something since and why: also a change of a group, which no chat shows. `unavailable`: called with the error if
+        the post office does not answer, and it goes on; None: the error is raised.
         """
-        watch = ChatWatch(self, mail)
+        watch = ChatWatch(self, mail, unavailable)
         while True:
             pulled = watch.pull()
             for each in pulled.refused:

@@ -9,6 +9,7 @@ from postroom.client.chat.changes import ChatChange
 from postroom.client.chat.chats import Chats
 from postroom.client.chat.sent_to import SentTo
 from postroom.client.chat.watching import PAUSE_SECONDS, ChatWatch, WaitingMail
+from postroom.client.mailbox import UnavailableError
 from postroom.protocols.status.keys import ChatKey
 
 T = TypeVar("T")
@@ -34,14 +35,19 @@ class ChatsInThread:
         return self._chats.name
 
     async def watch(
-        self, mail: WaitingMail, wait: float | bool = True, refused: Callable[[SentTo], object] = lambda _: None
+        self,
+        mail: WaitingMail,
+        wait: float | bool = True,
+        refused: Callable[[SentTo], object] = lambda _: None,
+        unavailable: Callable[[UnavailableError], object] | None = None,
     ) -> AsyncIterator[ChatChange]:
         """Pull again and again, and yield each change; what is there at first is no change.
 
         `wait`: end when no message came for so many seconds; True: never. `refused`: called with who has refused
-        something since and why: also a change of a group, which no chat shows.
+        something since and why: also a change of a group, which no chat shows. `unavailable`: called with the error if
+        the post office does not answer, and it goes on; None: the error is raised.
         """
-        watch = await self._in_thread(lambda: ChatWatch(self._chats, mail))
+        watch = await self._in_thread(lambda: ChatWatch(self._chats, mail, unavailable))
         while True:
             pulled = await self._in_thread(watch.pull)
             for each in pulled.refused:
