@@ -1,14 +1,16 @@
 """Work for `Chats` in the terminal client: what a command does, and what came of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from postroom.cli.chat.mentions import with_mentions
 from postroom.cli.chat.terminal_client.composing import NoCommandError, SlashCommand
 from postroom.cli.chat.terminal_client.snapshot import ChatSnapshot, ListedChat
 from postroom.client.chat import ChatError, Chats, ChatTarget, SentChatMessage
 from postroom.client.chat.pictures import MAX_FILE_BYTES, prepare_picture
 from postroom.protocols.status.enums import ChatKind
+from postroom.protocols.status.keys import ChatKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,11 @@ def name_of_chat(chats: Chats, chat: ListedChat) -> str:
     return chat.to
 
 
-def work_of(command: SlashCommand, open_chat: ListedChat | None, reply_to: str) -> Callable[[Chats], WorkResult]:
-    """What a command does. `reply_to`: the ID of the message that the user is answering; empty: none.
+def work_of(
+    command: SlashCommand, open_chat: ListedChat | None, reply_to: str, people: Collection[tuple[ChatKey, str]]
+) -> Callable[[Chats], WorkResult]:
+    """What a command does. `reply_to`: the ID of the message that the user is answering; empty: none. `people`: whom
+    the user can mention.
 
     Raises NoCommandError: the open chat is none in which it can be done.
     """
@@ -75,9 +80,8 @@ def work_of(command: SlashCommand, open_chat: ListedChat | None, reply_to: str) 
     if command.name == "clear":
         return lambda chats: WorkResult(chats.clear(name_of_chat(chats, chat)))
     if command.name == "picture":
-        return lambda chats: WorkResult(
-            _sent_picture(chats, name_of_chat(chats, chat), first, " ".join(rest), reply_to)
-        )
+        text = with_mentions(" ".join(rest), people)
+        return lambda chats: WorkResult(_sent_picture(chats, name_of_chat(chats, chat), first, text, reply_to))
     if command.name == "part":
         if chat.ref.kind is not ChatKind.PUBLIC_GROUP:
             raise NoCommandError(f"{chat.title} is no channel")

@@ -1,4 +1,4 @@
-"""What the user writes: completion of mentions, and commands that begin with a slash."""
+"""Parts of what the user writes: mentions that are completed, and commands that begin with a slash."""
 
 import re
 import shlex

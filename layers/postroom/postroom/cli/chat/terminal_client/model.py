@@ -377,7 +377,7 @@ class ClientModel:
         if not text.strip():
             return None
         chat = writable_chat(self.chat)
-        sent = with_mentions(text, self.people())
+        sent = with_mentions(text, self.people().items())
         number = next(self._numbers)
         if written.mode is WritingMode.EDIT:
             change = PendingChange(number, written.about, "sending the edit")
@@ -400,7 +400,7 @@ class ClientModel:
 
     def _command(self, command: SlashCommand) -> ChatWork:
         about = self.written.about if self.written.mode is WritingMode.REPLY else ""
-        run = work_of(command, self.chat, about)
+        run = work_of(command, self.chat, about, self.people().items())
         number = next(self._numbers)
         self._others.add(number)
         self.status = f"/{command.name} …"
