@@ -110,7 +110,7 @@ def _people(chats: "Chats") -> dict[str, Any]:
     for key, person in people.items():
         said = memory.names_said(key, lambda _: True)
         domains_said = [domain for name in said if (domain := domain_at(name)) is not None]
-        person["names"] = list(dict.fromkeys((*memory.names_of(key), *said)))
+        person["names"] = list(dict.fromkeys(filter(None, (person["name"], *memory.names_of(key), *said))))
         person["domains"] = {**dict.fromkeys(domains_said, "said"), **standing_of(memory.domains, key)}
     return people
 

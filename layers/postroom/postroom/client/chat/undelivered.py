@@ -1,4 +1,4 @@
-"""Who has not got a message of a chat, or what the owner said about it, and why."""
+"""The delivery of messages of a chat, and of what the owner said about them: who has not got them, and why."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping

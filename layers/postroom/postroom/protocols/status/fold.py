@@ -19,7 +19,7 @@ MAX_LINE_BYTES: Final = 2 * MAX_WRAPPER_BYTES
 MAX_TIME_MS: Final = 1 << 53
 """Times are below it, so that they are exact in any JSON."""
 _MAX_TYPE: Final = (1 << 31) - 1
-"""Of an enum in protobuf."""
+"""The largest number of an enum in protobuf."""
 _MEMBERS: Final = frozenset({"wrapper", "at", "type", "carrier"})
 
 
@@ -65,7 +65,7 @@ def fold(lines: Iterable[HistoryLine], own: ChatKey) -> FoldedHistory:
 def read_line(line: bytes) -> HistoryLine:
     """Read a line: `{"wrapper": base64, "at": ms, "type"?, "carrier"?}`. Raises ValueError that says what is wrong.
 
-    The type is a name, or any number that a wrapper can have: also one of a later version, and 0.
+    The type is a name, or any number from 0 to 2^31 - 1: also one of a later version.
     """
     try:
         value = parse(line, max_bytes=MAX_LINE_BYTES)
