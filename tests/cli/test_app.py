@@ -118,6 +118,12 @@ def test_an_interrupt_is_not_an_error() -> None:
     assert CliRunner().invoke(failing(KeyboardInterrupt()), ["fail"]).exit_code == 130
 
 
+def test_an_interrupt_while_the_words_are_read_is_said_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.version", Mock(side_effect=KeyboardInterrupt))
+    interrupted = CliRunner().invoke(app, ["--version"])
+    assert (interrupted.exit_code, interrupted.stderr) == (130, "postroom: interrupted\n")
+
+
 def test_an_interrupt_that_a_library_wraps_is_still_an_interrupt() -> None:
     error = FormError()
     error.__cause__ = KeyboardInterrupt()
