@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -70,8 +71,17 @@ def left_behind(deployment: LocalDeployment) -> dict[str, bytes]:
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
-    """All files below a folder: the embedded AWS, its log, and what functions wrote to /tmp."""
-    return {f"file {path}": path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """All files below a folder: the embedded AWS, its log, and what functions wrote to /tmp.
+
+    An instance of a function may end meanwhile: its files are left out.
+    """
+    found = {}
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            with suppress(FileNotFoundError):
+                if path.is_file():
+                    found[f"file {path}"] = path.read_bytes()
+    return found
 
 
 def _logs(deployment: LocalDeployment) -> Iterator[tuple[str, bytes]]:
