@@ -118,12 +118,6 @@ def test_an_interrupt_is_not_an_error() -> None:
     assert CliRunner().invoke(failing(KeyboardInterrupt()), ["fail"]).exit_code == 130
 
 
-def test_an_interrupt_while_the_words_are_read_is_said_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.metadata.version", Mock(side_effect=KeyboardInterrupt))
-    interrupted = CliRunner().invoke(app, ["--version"])
-    assert (interrupted.exit_code, interrupted.stderr) == (130, "postroom: interrupted\n")
-
-
 def test_an_interrupt_that_a_library_wraps_is_still_an_interrupt() -> None:
     error = FormError()
     error.__cause__ = KeyboardInterrupt()
@@ -280,6 +274,40 @@ def test_an_interrupt_while_the_command_line_loads_is_printed_as_one_of_a_comman
         main()
     running = CliRunner().invoke(failing(KeyboardInterrupt()), list(words))
     assert (ended.value.code, capsys.readouterr().err) == (running.exit_code, running.stderr)
+
+
+def test_an_interrupt_while_the_words_are_read_is_printed_as_well(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("importlib.metadata.version", Mock(side_effect=KeyboardInterrupt))
+    assert run_main(monkeypatch, "--version") == 130
+    assert capsys.readouterr().err == "postroom: interrupted\n"
+
+
+def test_an_interrupt_while_a_class_is_made_is_printed_as_well(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = RuntimeError("Error calling __set_name__")
+    error.__cause__ = KeyboardInterrupt()
+    monkeypatch.setattr("postroom.cli.app.app", Mock(side_effect=error))
+    assert run_main(monkeypatch, "up") == 130
+    assert capsys.readouterr().err == "postroom: interrupted\n"
+
+
+def test_an_interrupt_of_a_command_is_printed_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("postroom.cli.app.app", failing(KeyboardInterrupt()))
+    assert run_main(monkeypatch, "fail") == 130
+    assert capsys.readouterr().err == "postroom: interrupted\n"
+
+
+def run_main(monkeypatch: pytest.MonkeyPatch, *words: str) -> int | str | None:
+    """The exit code of a command line."""
+    monkeypatch.setattr(sys, "argv", ["postroom", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
 
 
 def test_a_hint_is_a_member_in_json_and_part_of_the_sentence_otherwise() -> None:

@@ -152,8 +152,6 @@ class Commands(TyperGroup):
             return super().make_context(*args, **kwargs)  # type: ignore[return-value]
         except typer.TyperException as error:
             raise _ended_by_usage(error) from None
-        except KeyboardInterrupt:
-            raise _interrupted() from None
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Run a command."""
