@@ -33,14 +33,14 @@ class ConversationReader:
 
     def read(self) -> Mapping[str, Sequence[ReadEntry]]:
         """What all conversations say of chats, by partner. Raises as `Archive` does; sqlite3.Error."""
-        known = self._read
-        if known is None:
-            with _no_collections():
+        with _no_collections():
+            known = self._read
+            if known is None:
                 known = self.index.load(self.own) if self.index else {}
-        partners = [partner for partner in self.archive.conversations() if partner not in _OTHERS]
-        self._forget(known.keys() - set(partners))
-        self._read = {partner: known[partner] for partner in partners if partner in known}
-        self._follow(partners, self._read)
+            partners = [partner for partner in self.archive.conversations() if partner not in _OTHERS]
+            self._forget(known.keys() - set(partners))
+            self._read = {partner: known[partner] for partner in partners if partner in known}
+            self._follow(partners, self._read)
         return {partner: self._read[partner][1] for partner in partners}
 
     def _follow(self, partners: Iterable[str], read: dict[str, IndexedConversation]) -> None:
@@ -65,9 +65,7 @@ class ConversationReader:
         etag = self.archive.etag(partner) or ""
         if known is not None and known[0] == etag:
             return known
-        entries = self.archive.whole(partner)
-        with _no_collections():
-            return etag, read_entries(entries, self.own, known[1] if known else ())
+        return etag, read_entries(self.archive.whole(partner), self.own, known[1] if known else ())
 
     def _forget(self, partners: Collection[str]) -> None:
         if self.index is not None:
