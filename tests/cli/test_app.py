@@ -255,6 +255,14 @@ def test_with_json_an_error_is_an_object(error: BaseException, exit_: int, code:
     assert said["message"]
 
 
+def run_main(monkeypatch: pytest.MonkeyPatch, *words: str) -> int | str | None:
+    """The exit code of a command line."""
+    monkeypatch.setattr(sys, "argv", ["postroom", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
 class Interrupted(ModuleType):
     """A module during whose import Ctrl-C is pressed."""
 
@@ -269,28 +277,35 @@ def test_an_interrupt_while_the_command_line_loads_is_printed_as_one_of_a_comman
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
 ) -> None:
     monkeypatch.setitem(sys.modules, "postroom.cli.app", Interrupted("postroom.cli.app"))
-    monkeypatch.setattr(sys, "argv", ["postroom", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
+    code = run_main(monkeypatch, *words)
     running = CliRunner().invoke(failing(KeyboardInterrupt()), list(words))
-    assert (ended.value.code, capsys.readouterr().err) == (running.exit_code, running.stderr)
+    assert (code, capsys.readouterr().err) == (running.exit_code, running.stderr)
 
 
-def test_an_interrupt_while_the_words_are_read_is_printed_as_well(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("importlib.metadata.version", Mock(side_effect=KeyboardInterrupt))
-    assert run_main(monkeypatch, "--version") == 130
-    assert capsys.readouterr().err == "postroom: interrupted\n"
-
-
-def test_an_interrupt_while_a_class_is_made_is_printed_as_well(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def wrapped_interrupt() -> RuntimeError:
+    """What Python 3.11 makes of an interrupt while a class is made."""
     error = RuntimeError("Error calling __set_name__")
     error.__cause__ = KeyboardInterrupt()
-    monkeypatch.setattr("postroom.cli.app.app", Mock(side_effect=error))
-    assert run_main(monkeypatch, "up") == 130
+    return error
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "error", "word"),
+    [
+        ("importlib.metadata.version", KeyboardInterrupt(), "--version"),
+        ("postroom.cli.app.app", wrapped_interrupt(), "up"),
+    ],
+    ids=["while the words are read", "while a class is made"],
+)
+def test_an_interrupt_outside_of_a_command_is_printed_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    interrupted: str,
+    error: BaseException,
+    word: str,
+) -> None:
+    monkeypatch.setattr(interrupted, Mock(side_effect=error))
+    assert run_main(monkeypatch, word) == 130
     assert capsys.readouterr().err == "postroom: interrupted\n"
 
 
@@ -300,14 +315,6 @@ def test_an_interrupt_of_a_command_is_printed_once(
     monkeypatch.setattr("postroom.cli.app.app", failing(KeyboardInterrupt()))
     assert run_main(monkeypatch, "fail") == 130
     assert capsys.readouterr().err == "postroom: interrupted\n"
-
-
-def run_main(monkeypatch: pytest.MonkeyPatch, *words: str) -> int | str | None:
-    """The exit code of a command line."""
-    monkeypatch.setattr(sys, "argv", ["postroom", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code
 
 
 def test_a_hint_is_a_member_in_json_and_part_of_the_sentence_otherwise() -> None:
