@@ -194,6 +194,8 @@ class OwnerChats:
                     continue
                 known = self.memory.hashes[fact.key].keys() | set(self.memory.names_proven(fact.author))
                 new = [each for each in record.receivers if each not in known and targets.reaches(each)]
+                if not new:
+                    continue
                 # What its sender said of others' names is not passed on.
                 carried = replace(carried, names={})
                 drafts += drafts_to_names(new, fact.message, carried, {})
