@@ -21,7 +21,7 @@ from tests.client.chat import bad_bodies
 from tests.client.chat.bad_bodies import BodyRow
 from tests.client.chat.domain_network import BANK, SHOP, DomainNetwork
 from tests.contents import with_contents
-from tests.fakes.web import PATIENCE, fake_web
+from tests.fakes.web import fake_web
 from tests.functions import bad_dcp_rows, bad_dm3, bad_dm3_rows, bad_documents, bad_ens, bad_ens_rows, bad_names
 from tests.functions import bad_requests as bad
 from tests.functions.bad_dcp_rows import DcpRow
@@ -29,6 +29,7 @@ from tests.functions.bad_requests import Row, Sent, Then
 from tests.functions.delivery_service import open_service
 from tests.functions.samples import ROUTES, sqs
 from tests.functions.stack import FunctionsStack, Json, functions_stack
+from tests.patience import PATIENCE
 from tests.protocols.dcp.guarded import WES, Peer
 from tests.protocols.status import bad_rows as bad_chats
 from tests.protocols.status.bad_rows import ChatRow, Effect
@@ -188,7 +189,7 @@ def running(clients: Clients, tree: ZoneTree, tmp_path_factory: pytest.TempPathF
             TrustAnchors=tree.anchor_text.strip(),
             IpfsGateways=bad_documents.GATEWAYS,
         ) as office_running:
-            office_running.settings |= web.settings | {"DM3_LOOKUP_SECONDS": str(PATIENCE)}
+            office_running.settings |= web.settings
             yield office_running
 
 

@@ -11,6 +11,7 @@ from tests.aws import TEMPLATE
 from tests.end_to_end.dumps import everything
 from tests.functions import bad_dm3
 from tests.functions import bad_requests as bad
+from tests.patience import PATIENCE
 
 from postroom.core.reason import Reason
 from postroom.core.reasons import NO_SUCH_ROUTE, NOT_JSON, TOO_LARGE, WRONG_CONTENT_ENCODING, WRONG_CONTENT_TYPE
@@ -40,7 +41,7 @@ def exchange(stack: LocalStack, data: bytes, *, and_leave: bool = False) -> byte
     context.set_alpn_protocols(["http/1.1"])
     received = b""
     with (
-        socket.create_connection(("127.0.0.1", stack.edge.port), timeout=600) as plain,
+        socket.create_connection(("127.0.0.1", stack.edge.port), timeout=PATIENCE) as plain,
         context.wrap_socket(plain, server_hostname=HOST) as tls,
     ):
         tls.sendall(data)

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parents[1]
 TESTS = """
 import os, pathlib, pytest
@@ -22,7 +24,9 @@ def _run(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "loadgroup", "-p", "xdist", "-p", "tests.schedule"]
     # Plugins that are not needed take seconds in each of three processes.
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
 
 
 def test_a_group_runs_in_one_process_and_so_does_a_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.patience import PATIENCE
 from tests.tiers import Tier
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,7 +55,13 @@ def shell(clone: Path) -> dict[str, str]:
 
 def run(commands: str, clone: Path, shell: dict[str, str]) -> str:
     done = subprocess.run(
-        ["sh", "-eu", "-c", commands], cwd=clone, env=shell, capture_output=True, text=True, timeout=600, check=False
+        ["sh", "-eu", "-c", commands],
+        cwd=clone,
+        env=shell,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

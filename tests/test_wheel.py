@@ -15,6 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from tests.distributions import BASE, EXTRAS, GROUPS, PYPROJECT, ROOT, closure
+from tests.patience import PATIENCE
 
 SOURCES = ROOT / "layers" / "postroom"
 VERSION = PYPROJECT["project"]["version"]
@@ -33,7 +34,9 @@ NAMES_THE_STACK = pytest.mark.stack(tier="quick")
 def run(*command: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program with nothing of the caller's environment."""
     variables = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", **environment}
-    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=1200, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=variables, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 @pytest.fixture(scope="module")

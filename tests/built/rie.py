@@ -18,6 +18,7 @@ from typing import IO, Any
 
 from tests.aws import function as said_of
 from tests.built.tools import ARCHITECTURE, LAYERS, rie_binary
+from tests.patience import PATIENCE
 from tests.roles import session_of
 
 from postroom.local.clients import REGION
@@ -25,7 +26,6 @@ from postroom.local.ports import HOST, free_port
 from postroom.local.stack import LocalDeployment
 
 Json = dict[str, Any]
-START_SECONDS = 600.0
 
 
 def search_path(build: Path, function: str) -> str:
@@ -105,9 +105,9 @@ class Runtime:
         return self._log.read_text(encoding="utf-8", errors="replace")
 
     def _connect(self) -> http.client.HTTPConnection:
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + PATIENCE
         while True:
-            connection = http.client.HTTPConnection(HOST, self._port, timeout=60)
+            connection = http.client.HTTPConnection(HOST, self._port, timeout=PATIENCE)
             try:
                 connection.connect()
             except ConnectionRefusedError:

@@ -10,11 +10,9 @@ import time
 from pathlib import Path
 
 from tests.built.tools import ARCHITECTURE, ROOT, SAM, environment_of_sam, sam
+from tests.patience import PATIENCE
 
 from postroom.local.ports import HOST, free_port
-
-START_SECONDS = 300.0
-"""Long, because the image is downloaded first."""
 
 
 def test_an_event_is_answered_by_sam_local_invoke(built: Path, tmp_path: Path) -> None:
@@ -44,9 +42,9 @@ def test_a_request_is_answered_by_sam_local_start_api(built: Path, tmp_path: Pat
 
 
 def asked(running: "subprocess.Popen[bytes]", port: int, path: str) -> http.client.HTTPResponse:
-    end = time.monotonic() + START_SECONDS
+    end = time.monotonic() + PATIENCE
     while True:
-        connection = http.client.HTTPConnection(HOST, port, timeout=START_SECONDS)
+        connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE)
         try:
             connection.request("GET", path)
         except ConnectionRefusedError:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 ROOT = Path(__file__).parent.parent.parent
 SAM_VENV = ROOT / os.environ.get("SAM_VENV", ".venv-sam")
 SAM = SAM_VENV / "bin" / "sam"
@@ -25,7 +27,7 @@ def sam(*arguments: str, folder: Path, home: Path, environment: Mapping[str, str
     assert SAM.exists(), f"there is no {SAM}: `make test` installs aws-sam-cli there"
     given = {**environment_of_sam(home), **(environment or {})}
     done = subprocess.run(
-        [SAM, *arguments], cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=600
+        [SAM, *arguments], cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr

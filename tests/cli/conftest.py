@@ -5,18 +5,21 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 import typer
 from click.testing import CliRunner, Result
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
 from postroom.cli.app import app
 from postroom.cli.descriptor import DescribedDeployment, Descriptor
 from postroom.cli.exits import Exit
 from postroom.cli.message_events.event_log import FUNCTIONS
 from postroom.client import Mailbox
-from postroom.core.settings import read_outputs
+from postroom.core.settings import DeploymentSettings, read_outputs
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.checkout import template_path
 from postroom.local.clients import REGION, Clients
@@ -40,6 +43,15 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.stack(tier="quick"))
     elif {"deployments", "running", "two"} & set(fixtures):
         item.add_marker(pytest.mark.stack)
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let commands have all the time for look-ups and for hosts: this machine may be busy."""
+    settings = partial(DeploymentSettings, dns_try_seconds=PATIENCE, dns_budget_seconds=PATIENCE)
+    monkeypatch.setattr("postroom.cli.network.DeploymentSettings", settings)
+    with unhurried():
+        yield
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import typer
 from dns.exception import FormError
 from dns.rdtypes.ANY.TXT import TXT
 from tests.cli.conftest import Postroom
+from tests.patience import PATIENCE
 from typer.testing import CliRunner
 
 from postroom.cli import main
@@ -35,7 +36,9 @@ HEAVY = {
 
 def run(*command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    return subprocess.run(command, capture_output=True, text=True, env=kept | environment, timeout=600, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, env=kept | environment, timeout=PATIENCE, check=False
+    )
 
 
 def loaded_by(*words: str) -> list[str]:
@@ -165,7 +168,7 @@ def test_closed_standard_output_does_not_change_the_exit_code(
     (tmp_path / "message.json").write_text(envelope(), encoding="utf-8")
     ended = subprocess.run(
         ["/bin/sh", "-c", f'"{POSTROOM}" {arguments} {closed}'], capture_output=True, text=True, cwd=tmp_path,
-        timeout=600, check=False,
+        timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", "")
 
@@ -177,7 +180,7 @@ def test_a_closed_pipe_ends_quietly_with_its_own_exit_code(tmp_path: Path, argum
     os.close(reading)
     with os.fdopen(writing, "w") as nobody:
         ended = subprocess.run(
-            [POSTROOM, *arguments], stdout=nobody, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=600,
+            [POSTROOM, *arguments], stdout=nobody, stderr=subprocess.PIPE, text=True, cwd=tmp_path, timeout=PATIENCE,
             check=False,
         )  # fmt: skip
     assert (ended.returncode, ended.stderr) == (141, "")
@@ -195,7 +198,7 @@ def test_the_locale_does_not_change_json_output(tmp_path: Path, environment: dic
 
     def postroom(*arguments: str) -> bytes:
         ended = subprocess.run(
-            [POSTROOM, *arguments], capture_output=True, cwd=tmp_path, env=kept, timeout=600, check=False
+            [POSTROOM, *arguments], capture_output=True, cwd=tmp_path, env=kept, timeout=PATIENCE, check=False
         )
         assert b"an error in postroom" not in ended.stderr, ended.stderr
         return ended.stdout

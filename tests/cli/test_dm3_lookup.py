@@ -15,8 +15,8 @@ from tests.cli.chain_stack import chain_stack as chain_stack
 from tests.cli.conftest import Postroom
 from tests.fakes.endpoints import fake_endpoint
 from tests.names.ens.nodes import TextNode
+from tests.patience import PATIENCE
 
-from postroom.cli.dm3 import names
 from postroom.local.chain.ens_names import PUBLIC_RESOLVER
 from postroom.local.chain.hosts import CCIP_HOST, IPFS_HOST
 from postroom.local.gateway import failure
@@ -291,12 +291,11 @@ def test_another_chain_is_looked_at_by_its_id(postroom: Postroom) -> None:
 def test_nobody_waits_for_an_endpoint_that_is_silent_when_others_agree(
     postroom: Postroom, endpoints: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(names, "LOOK_UP_SECONDS", 600.0)
     monkeypatch.setattr(ens_endpoints, "LATE_SECONDS", 0.05)
     over, was_waited_for = Event(), Event()
 
     def is_silent(body: bytes) -> bytes:
-        if not over.wait(30):
+        if not over.wait(PATIENCE):
             was_waited_for.set()
         return body
 

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.stack, pytest.mark.xdist_group("cli-up")]
 
 POSTROOM = str(Path(sys.executable).parent / "postroom")
-SECONDS = 240
 """Longer than anything takes, whatever else the machine does."""
 LOADED = "import time:"
 """Begins the lines that Python writes when it has loaded a module, if it is asked to."""
@@ -85,7 +85,7 @@ def test_it_ends_with_one_line_and_leaves_nothing(tmp_path: Path, command: str, 
         until(lambda: MOMENTS[moment](start) or start.process.poll() is not None)
         assert start.process.poll() is None, start.said()
         start.interrupt()
-        assert start.process.wait(SECONDS) == 130, start.said()
+        assert start.process.wait(PATIENCE) == 130, start.said()
     finally:
         start.process.kill()
     assert start.said() == ["postroom: interrupted"]
@@ -95,7 +95,7 @@ def test_it_ends_with_one_line_and_leaves_nothing(tmp_path: Path, command: str, 
 
 
 def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.005)

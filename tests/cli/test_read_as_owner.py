@@ -18,6 +18,7 @@ from tests.cli.conftest import Postroom, code_of
 from tests.cli.served_api import URL, ServedApi, serve
 from tests.client.mailbox_net import dm3_message
 from tests.http.api_stack import BOB, BOB_KEY, SHOP, SHOP_KEY, ApiStack
+from tests.patience import PATIENCE
 
 from postroom.client.dm3 import attach
 from postroom.crypto.rsa_ed25519 import PrivateKey
@@ -360,7 +361,7 @@ def test_following_shows_new_messages_and_ends_cleanly_with_ctrl_c(
         third = file(at=2)
         assert json.loads(process.stdout.readline())["id"] == third
         process.send_signal(signal.SIGINT)
-        rest, complaint = process.communicate(timeout=600)
+        rest, complaint = process.communicate(timeout=PATIENCE)
     assert (process.returncode, rest, complaint) == (0, b"", b"")
     assert set(waiting(served)) <= {third}
 

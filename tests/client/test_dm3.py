@@ -16,6 +16,7 @@ from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.client.chat.network import ChatNetwork
 from tests.client.dm3_net import HOST, SECOND, SECOND_HOST, Net, served
+from tests.patience import PATIENCE
 from tests.pipeline.delivery_service import ALICE, BOB, SERVICE, SIZE_LIMIT, DeliveryService
 from tests.pipeline.stack import NOW, PipelineStack
 
@@ -52,7 +53,8 @@ class Writer:
     def sender(self) -> Dm3Sender:
         https = HttpsClient(
             lambda host: ["127.0.0.2" if host in self.away else "127.0.0.1"],
-            port=self.net.port, allow_private=True, ca_file=self.ca_file,
+            port=self.net.port, allow_private=True, ca_file=self.ca_file, connect_timeout=PATIENCE,
+            total_timeout=PATIENCE,
         )  # fmt: skip
         service, clock = self.net.service, self.net.service.stack.clock
         return Dm3Sender(ALICE, service.users[ALICE], Profiles(service.registry, clock), https, clock=clock)
@@ -108,7 +110,7 @@ def test_a_cancelled_coroutine_makes_no_further_request() -> None:
         def post(self, url: str, body: bytes, content_type: str) -> HttpsResponse:
             calls.append(json.loads(body)["method"])
             began.set()
-            assert cancelled.wait(60)
+            assert cancelled.wait(PATIENCE)
             return result(OPEN)
 
     https = Hanging(lambda _: pytest.fail("no host is looked up"))
@@ -116,7 +118,7 @@ def test_a_cancelled_coroutine_makes_no_further_request() -> None:
 
     async def cancel() -> None:
         sending = asyncio.create_task(sender.send_async(Dm3Draft(BOB, "hello")))
-        await asyncio.to_thread(began.wait, 60)
+        await asyncio.to_thread(began.wait, PATIENCE)
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):
             await sending

@@ -11,6 +11,7 @@ import jwt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.patience import PATIENCE
 
 from postroom.client.challenge import ChallengeError, check_challenge
 from postroom.client.mailbox.core import Core
@@ -294,7 +295,7 @@ def test_any_response_is_a_result_or_one_of_our_errors(
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
 def test_sending_does_not_need_httpx() -> None:

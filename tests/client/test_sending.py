@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import trustme
+from tests.patience import PATIENCE
 
 from postroom.client import Sender, SendOutcome, deliver
 from postroom.core.errors import NotNowError, TheirError
@@ -37,7 +38,10 @@ class FakeInbox:
     came: list[tuple[str, str, str, bytes]] = field(default_factory=list)
 
     def https(self) -> HttpsClient:
-        return HttpsClient(lambda _host: ["127.0.0.1"], port=self.port, allow_private=True, ca_file=self.ca_file)
+        return HttpsClient(
+            lambda _host: ["127.0.0.1"], port=self.port, allow_private=True, ca_file=self.ca_file,
+            connect_timeout=PATIENCE, total_timeout=PATIENCE,
+        )  # fmt: skip
 
 
 @pytest.fixture

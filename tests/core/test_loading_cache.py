@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.loading_cache import LoadingCache
@@ -159,14 +160,14 @@ def loaded_at_once(cache: LoadingCache[int], answers: list[int | Exception]) -> 
         answer = answers[len(loads)]
         loads.append("a")
         began.set()
-        assert all_waiting.wait(60)
+        assert all_waiting.wait(PATIENCE)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(cache.get, "a", slowly)
-        assert began.wait(60)
+        assert began.wait(PATIENCE)
         [loading] = cache._loading.values()
         waiting, let_go = [], loading.result
 
@@ -178,6 +179,6 @@ def loaded_at_once(cache: LoadingCache[int], answers: list[int | Exception]) -> 
 
         loading.result = result  # type: ignore[method-assign]
         others = [pool.submit(cache.get, "a", slowly) for _ in range(6)]
-        outcomes = [each.exception(60) or each.result() for each in (first, *others)]
+        outcomes = [each.exception(PATIENCE) or each.result() for each in (first, *others)]
     assert cache._loading == {}
     return loads, outcomes

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from tests.fakes.executor import SerialExecutor
+from tests.patience import PATIENCE
 
 from postroom.core.side_by_side import THREADS, side_by_side
 
-AT_MOST_SECONDS = 60
-PATIENCE = pytest.mark.parametrize("patience", [0, 0.001])
+PATIENCES = pytest.mark.parametrize("patience", [0, 0.001])
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def pool() -> Iterator[Executor]:
         yield made
 
 
-@PATIENCE
+@PATIENCES
 @pytest.mark.parametrize("many", [0, 1, 2, THREADS, 10 * THREADS])
 def test_every_item_is_processed_once_and_results_are_in_item_order(pool: Executor, many: int, patience: float) -> None:
     processed: list[int] = []
@@ -45,9 +45,9 @@ class Counted(ThreadPoolExecutor):
         return super().submit(*task, **named)
 
 
-@PATIENCE
+@PATIENCES
 def test_the_number_of_parallel_items_is_limited(patience: float) -> None:
-    together = Barrier(THREADS, timeout=AT_MOST_SECONDS)
+    together = Barrier(THREADS, timeout=PATIENCE)
 
     def step(item: int) -> int:
         return together.wait() if item < THREADS else 0
@@ -57,13 +57,13 @@ def test_the_number_of_parallel_items_is_limited(patience: float) -> None:
     assert pool.tasks == THREADS - 1  # and the caller
 
 
-@PATIENCE
+@PATIENCES
 def test_a_waiting_item_does_not_block_others(pool: Executor, patience: float) -> None:
     others_done, done = Event(), list[int]()
 
     def step(item: int) -> None:
         if item == 0:
-            assert others_done.wait(AT_MOST_SECONDS)
+            assert others_done.wait(PATIENCE)
             return
         done.append(item)
         if len(done) == 99:
@@ -74,7 +74,7 @@ def test_a_waiting_item_does_not_block_others(pool: Executor, patience: float) -
 
 
 def test_with_patience_no_thread_is_added_while_items_finish(pool: Executor) -> None:
-    threads = side_by_side(pool, lambda _: current_thread(), range(100), patience_seconds=AT_MOST_SECONDS)
+    threads = side_by_side(pool, lambda _: current_thread(), range(100), patience_seconds=PATIENCE)
     assert set(threads) == {main_thread()}
 
 
@@ -82,7 +82,7 @@ def test_a_single_item_needs_no_other_thread(pool: Executor) -> None:
     assert side_by_side(pool, lambda _: current_thread(), ["alone"]) == [main_thread()]
 
 
-@PATIENCE
+@PATIENCES
 @pytest.mark.parametrize("bad", [0, 50, 99])
 def test_an_error_of_an_item_is_raised(pool: Executor, bad: int, patience: float) -> None:
     def step(item: int) -> None:
@@ -93,7 +93,7 @@ def test_an_error_of_an_item_is_raised(pool: Executor, bad: int, patience: float
         side_by_side(pool, step, range(100), patience_seconds=patience)
 
 
-@PATIENCE
+@PATIENCES
 def test_without_threads_items_are_processed_in_order(patience: float) -> None:
     processed: list[int] = []
     side_by_side(SerialExecutor(), processed.append, range(100), patience_seconds=patience)

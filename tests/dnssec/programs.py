@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 PACKAGES = "bind9 bind9-dnsutils bind9-utils knot knot-dnssecutils unbound"
 NEEDED = (
     "named",
@@ -22,7 +24,6 @@ NEEDED = (
 
 # Debian's folder for servers, which is not on the path of users other than root.
 _PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
-_RUN_SECONDS = 600
 ENVIRONMENT = dict(os.environ)
 """The environment of every process. Without it, a child would get a copy of ours, which pytest changes at each test; a
 thread that starts a process at that moment would fail (EFAULT)."""
@@ -62,7 +63,7 @@ def version(name: str) -> str:
 
 def _ran(command: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False
+        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}")

@@ -14,11 +14,11 @@ import dns.message
 import dns.name
 import dns.query
 from dns.rdatatype import SOA
+from tests.patience import PATIENCE
 
 from postroom.local import supervisor
 from postroom.local.ports import HOST, free_port
 
-START_SECONDS = 600.0
 # Somebody may take a port between our look at it and the server's.
 _TRIES = 3
 
@@ -57,7 +57,7 @@ def serving(command: Command) -> Iterator[int]:
 
 def _wait_for_answer(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     query = dns.message.make_query(dns.name.root, SOA)
-    end = time.monotonic() + START_SECONDS
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         if process.poll() is not None:
             raise _EndedError(f"the server ended at once: {_tail(log)}")
@@ -66,7 +66,7 @@ def _wait_for_answer(process: subprocess.Popen[bytes], port: int, log: Path) -> 
             dns.query.udp(query, HOST, timeout=0.5, port=port)
             return
         time.sleep(0.02)
-    raise _EndedError(f"the server did not answer within {START_SECONDS:.0f} s: {_tail(log)}")
+    raise _EndedError(f"the server did not answer within {PATIENCE:.0f} s: {_tail(log)}")
 
 
 def _end(process: subprocess.Popen[bytes], directory: Path) -> None:

@@ -13,6 +13,7 @@ from dns.rdatatype import CNAME, DNAME, MX, NS, NSEC, TXT, RdataType
 from tests.dnssec.authorities import named
 from tests.dnssec.recipe import Recipe
 from tests.dnssec.servers import serving
+from tests.patience import PATIENCE
 
 from postroom.local.answers import answer
 from postroom.local.ports import HOST
@@ -80,7 +81,7 @@ def as_text(section: Sequence[dns.rrset.RRset]) -> list[str]:
 def test_an_answer_is_the_same_as_binds(port: int, tree: ZoneTree, relative: str, rdtype: RdataType) -> None:
     name = dns.name.from_text(relative, dns.name.from_text(ZONE))
     query = dns.message.make_query(name, rdtype, want_dnssec=True)
-    theirs = dns.query.tcp(query, HOST, timeout=30, port=port)
+    theirs = dns.query.tcp(query, HOST, timeout=PATIENCE, port=port)
     ours = answer(tree.zones(), name, rdtype)
     assert ours.rcode == theirs.rcode()
     assert (as_text(ours.answer), as_text(ours.authority)) == (as_text(theirs.answer), as_text(theirs.authority))

@@ -14,13 +14,13 @@ import dns.rcode
 from dns.rdatatype import RdataType
 from tests.dnssec.case import Gives, Said, Status
 from tests.dnssec.programs import ENVIRONMENT, program
+from tests.patience import PATIENCE
 
 from postroom.core.errors import NotNowError
 from postroom.local.ports import HOST
 from postroom.names.dns import Resolvers
 from postroom.names.dnssec import Absent, Bogus, Insecure, Secure, TrustAnchors, validate
 
-_SECONDS = 600.0
 # What delv says of a failure; "ncache …" is none, but an absence.
 _FAILED = re.compile(r"^;; resolution failed: (?!ncache)(.*)$", re.MULTILINE)
 _BOGUS = ("no valid ", "broken trust chain", "insecurity proof failed", "RRSIG failed to verify")
@@ -55,7 +55,7 @@ def delv_says(name: dns.name.Name, rdtype: RdataType, port: int, anchors: Path) 
     Of an absence behind an alias it says nothing, unless it finds it neither proven nor unsigned.
     """
     command = [program("delv"), f"@{HOST}", "-p", str(port), "-a", str(anchors), "+root", "-t", rdtype.name, str(name)]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     if failed := _FAILED.search(done.stderr):
         return Said(Status.BOGUS if failed[1].startswith(_BOGUS) else Status.INDETERMINATE, failed[1])
     parts = _PARTS.findall(done.stdout)
@@ -68,7 +68,7 @@ def delv_says(name: dns.name.Name, rdtype: RdataType, port: int, anchors: Path) 
 
 def ours_says(name: dns.name.Name, rdtype: RdataType, port: int, anchors: TrustAnchors) -> Said:
     """Our verdict, asked through the resolver at `port`."""
-    with Resolvers(f"udp://{HOST}:{port}") as resolvers:
+    with Resolvers(f"udp://{HOST}:{port}", try_seconds=PATIENCE, budget_seconds=PATIENCE) as resolvers:
         try:
             verdict = validate(name, rdtype, anchors, resolvers.asking(), time.time())
         except NotNowError as error:
@@ -97,7 +97,7 @@ def anchors_for_delv(anchors: str, file: Path) -> None:
 def _answer_of(name: dns.name.Name, rdtype: RdataType, port: int, flag: dns.flags.Flag) -> dns.message.Message:
     query = dns.message.make_query(name, rdtype, want_dnssec=True, payload=1232)
     query.flags |= flag
-    answer, _ = dns.query.udp_with_fallback(query, HOST, timeout=_SECONDS, port=port)
+    answer, _ = dns.query.udp_with_fallback(query, HOST, timeout=PATIENCE, port=port)
     return answer
 
 

@@ -14,6 +14,7 @@ import httpx
 import psutil
 from tests.burst import function_processes
 from tests.end_to_end.dcp_model import Answer, Message, Payload, Result
+from tests.patience import PATIENCE
 from websockets.sync.client import ClientConnection, connect
 
 from postroom.core.ijson import JsonValue
@@ -53,7 +54,7 @@ class Guardian:
         self._https = self._undo.enter_context(
             httpx.Client(
                 base_url=f"https://127.0.0.1:{self._stack.edge.port}", headers={"host": HOST}, verify=self._trusted,
-                trust_env=False, timeout=600,
+                trust_env=False, timeout=PATIENCE,
             )
         )  # fmt: skip
         described = self._https.get("/dcp", extensions={"sni_hostname": HOST}).json()
@@ -134,7 +135,7 @@ class Guardian:
         return self._undo.enter_context(
             connect(
                 url._replace(netloc=f"{url.hostname}:{port}").geturl(), ssl=self._trusted,
-                sock=socket.create_connection(("127.0.0.1", port)),
+                sock=socket.create_connection(("127.0.0.1", port)), open_timeout=PATIENCE, ping_interval=None,
             )
         )  # fmt: skip
 

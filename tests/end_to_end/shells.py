@@ -6,12 +6,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.patience import PATIENCE
+
 from postroom.cli.up import describe_stack
 from postroom.demo.stack import DemoStack
 from postroom.local.stack import LocalStack
 
 Shell = Callable[[str], str]
-_SECONDS = 1200
 
 
 def open_shell(demo_stack: DemoStack, folder: Path, **environment: str) -> Shell:
@@ -27,7 +28,7 @@ def shell_beside(stack: LocalStack, folder: Path, **environment: str) -> Shell:
 
     def run(script: str) -> str:
         done = subprocess.run(
-            ["sh", "-euc", script], cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False,
+            ["sh", "-euc", script], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False,
             env={**os.environ, "PATH": path, "POSTROOM_LOCAL": str(local), **environment},
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import pytest
 from tests.end_to_end.test_dm3 import find, write
 from tests.end_to_end.test_dm3 import https as https
-from tests.names.ens.nodes import PATIENCE_SECONDS
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
 from postroom.cli.up import describe_stack
 from postroom.client import SendOutcome
@@ -53,20 +54,23 @@ def reader(demo_stack: DemoStack) -> Iterator[Reader]:
     stack = demo_stack.stack
     descriptor = describe_stack(stack, chain_endpoints(stack.edge.port))
     with ExitStack() as undo:
+        undo.enter_context(unhurried())
         clients = [
             EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=descriptor.ca_file)
             for url in descriptor.chain_endpoints
         ]
         for client in clients:
             undo.callback(client.close)
-        resolvers = undo.enter_context(Resolvers(descriptor.resolvers, try_seconds=5))
+        resolvers = undo.enter_context(Resolvers(descriptor.resolvers))
         https = HttpsClient(
             lambda host: addresses(host, resolvers.asking()),
-            port=descriptor.port, allow_private=True, ca_file=descriptor.ca_file, connect_timeout=60, total_timeout=60,
-        )  # fmt: skip
+            port=descriptor.port,
+            allow_private=True,
+            ca_file=descriptor.ca_file,
+        )
         endpoints = ChainEndpoints(clients, len(clients), 1, undo.enter_context(ThreadPoolExecutor(len(clients))))
         documents = ProfileDocuments(https, IpfsGateways((IPFS_GATEWAY,), https), time.time)
-        yield Reader(Ens(endpoints, https, Contracts(), time.time, PATIENCE_SECONDS), uri_reader(lambda: documents))
+        yield Reader(Ens(endpoints, https, Contracts(), time.time, PATIENCE), uri_reader(lambda: documents))
 
 
 @pytest.mark.parametrize(("name", "scheme", "gateways"), [(ALICE, "data", 0), (CAROL, "data", 1), (ERIN, "ipfs", 0)])

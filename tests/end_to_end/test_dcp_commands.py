@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.client.dcp.keystores import PASSPHRASE, keystore_of
 from tests.end_to_end.shells import Shell, open_shell
+from tests.patience import PATIENCE
 
 from postroom.cli.exits import Exit
 from postroom.crypto.ethereum_keys import EthereumKey
-from postroom.demo.deployment import PATIENCE_SECONDS
 from postroom.demo.scenes import Story
 from postroom.demo.stack import RECEIVER, DemoStack
 from postroom.protocols.nlweb.schema import NLWEB
@@ -82,7 +82,7 @@ def test_the_command_of_the_page_waits_until_there_is_a_message(
             time.sleep(0.1)
         sent = story.envelope(demo_stack.sender, {"Text": "Good morning"}, to=RECEIVER, subject="Hello@Bob")
         assert story.post(sent, NLWEB.inbox_url(RECEIVER))[0] == 200
-        [message] = json.loads(listed.result(PATIENCE_SECONDS))["body"]["messages"]
+        [message] = json.loads(listed.result(PATIENCE))["body"]["messages"]
     assert json.loads(message["envelope"]) == sent
     assert refused(shell, WATCH.strip().replace("bob-key", "wes-key")) == "NotTheOwner"
 

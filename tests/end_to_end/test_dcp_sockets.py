@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.patience import PATIENCE
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
@@ -34,7 +35,6 @@ pytestmark = pytest.mark.xdist_group("demo")
 URL = f"https://nlweb.{RECEIVER}/dcp"
 SHOP = f"sockets.{RECEIVER}"
 OWNER = EthereumKey.generate()
-PATIENCE_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def socket_url(demo_stack: DemoStack) -> str:
     public = PrivateSigningKey.decode(f"secp256k1:{b64encode(OWNER.secret).decode()}").public
     mailboxes.set_keys(SHOP, [public.encode()])
     stack = demo_stack.stack
-    with httpx.Client(verify=stack.authority.client_context(), trust_env=False) as client:
+    with httpx.Client(verify=stack.authority.client_context(), trust_env=False, timeout=PATIENCE) as client:
         answer = client.get(
             f"https://127.0.0.1:{stack.edge.port}/dcp",
             headers={"host": f"nlweb.{RECEIVER}"},
@@ -58,7 +58,12 @@ def socket_url(demo_stack: DemoStack) -> str:
 def opened(demo_stack: DemoStack, url: str, key: EthereumKey = OWNER) -> Connection:
     stack = demo_stack.stack
     return Connection(
-        url, key, identities=IdentityMemory(), ca_file=stack.authority.pem, connect=("127.0.0.1", stack.edge.port)
+        url,
+        key,
+        identities=IdentityMemory(),
+        ca_file=stack.authority.pem,
+        connect=("127.0.0.1", stack.edge.port),
+        timeout=PATIENCE,
     )
 
 
@@ -121,11 +126,11 @@ def test_what_is_no_message_closes_its_websocket_and_no_other(
     host, port = socket_url.removeprefix("wss://").split("/")[0], stack.edge.port
     with connect(
         socket_url.replace(host, f"{host}:{port}"), ssl=stack.authority.client_context(),
-        sock=socket.create_connection(("127.0.0.1", port)),
+        sock=socket.create_connection(("127.0.0.1", port)), open_timeout=PATIENCE, ping_interval=None,
     ) as websocket:  # fmt: skip
         websocket.send(message)
         with pytest.raises(ConnectionClosed):
-            websocket.recv(60)
+            websocket.recv(PATIENCE)
     assert call(over_socket, "status")["body"]
 
 
@@ -155,6 +160,7 @@ def test_a_session_belongs_to_no_transport(demo_stack: DemoStack, socket_url: st
 
     async def answers() -> list[Any]:
         at: dict[str, Any] = {"ca_file": stack.authority.pem, "connect": ("127.0.0.1", stack.edge.port)}
+        at["timeout"] = PATIENCE
         by_turns = ByTurns(HttpsTransport(URL, **at), WebSocketTransport(socket_url, **at))
         async with AsyncConnection(URL, OWNER, identities=IdentityMemory(), transport=by_turns) as connection:
             return [await connection.request("status", {"mailbox": SHOP}).send(OWNER) for _ in range(4)]

@@ -18,6 +18,7 @@ from tests.end_to_end.machines import at_the_stack
 from tests.fakes.clock import FakeClock
 from tests.http.api_stack import HOST, SHOP, ApiStack
 from tests.http.machine import MailboxMachine
+from tests.patience import PATIENCE
 from tests.tiers import examples
 
 from postroom.demo.deployment import DemoDeployment, until
@@ -68,7 +69,10 @@ class RemoteApi(ApiStack):
         super().__init__(store, RealClock())
         trusted = ssl.create_default_context(cafile=str(demo_stack.stack.authority.pem))
         self.https = httpx.Client(
-            base_url=f"https://127.0.0.1:{demo_stack.stack.edge.port}", verify=trusted, trust_env=False, timeout=600
+            base_url=f"https://127.0.0.1:{demo_stack.stack.edge.port}",
+            verify=trusted,
+            trust_env=False,
+            timeout=PATIENCE,
         )
 
     def answer(self, asked: HttpRequest) -> HttpResponse:

@@ -8,6 +8,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 from postroom.core.canonical import jcs
 from postroom.core.timestamps import write_timestamp
@@ -39,7 +40,9 @@ def tools() -> None:
 
 
 def run(command: str, folder: Path) -> str:
-    done = subprocess.run(["sh", "-euc", command], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        ["sh", "-euc", command], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

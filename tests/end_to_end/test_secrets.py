@@ -18,6 +18,7 @@ import pytest
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from tests.end_to_end.leaks import files_in, leaks, left_behind
+from tests.patience import PATIENCE
 
 from postroom.client import Mailbox, SendOutcome
 from postroom.client.dm3 import Dm3Draft, Dm3Sender
@@ -65,7 +66,7 @@ class RecordedDeployment:
     def ask(self, method: str, url: str, body: object = None, token: str = "") -> httpx.Response:
         host, trusted = httpx.URL(url).host, ssl.create_default_context(cafile=self.demo_stack.stack.authority.pem)
         headers = {"host": host} | ({"authorization": f"Bearer {token}"} if token else {})
-        with httpx.Client(verify=trusted, trust_env=False, timeout=600) as client:
+        with httpx.Client(verify=trusted, trust_env=False, timeout=PATIENCE) as client:
             at = httpx.URL(url).copy_with(host="127.0.0.1", port=self.demo_stack.stack.edge.port)
             answer = client.request(method, at, json=body, headers=headers, extensions={"sni_hostname": host})
         self.see(f"answer to {method} {url}", answer.content + repr(dict(answer.headers)).encode())

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE
 
 from postroom.client import AsyncMailbox, Mailbox
 from postroom.crypto.ethereum_keys import EthereumKey
-from postroom.demo.deployment import PATIENCE_SECONDS
 from postroom.demo.scenes import Story
 from postroom.demo.stack import SUBJECT, DemoStack
 from postroom.protocols.dm3.keys import PrivateSigningKey
@@ -39,6 +39,7 @@ def reached(demo_stack: DemoStack) -> dict[str, Any]:
         "ca_file": demo_stack.stack.authority.pem,
         "connect": ("127.0.0.1", demo_stack.stack.edge.port),
         "dcp": True,
+        "timeout": PATIENCE,
     }
 
 
@@ -48,7 +49,7 @@ def watches(demo_stack: DemoStack) -> list[str]:
 
 
 async def until(what: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(PATIENCE):
         while not what():
             await asyncio.sleep(0.1)
 
@@ -79,7 +80,7 @@ def test_a_program_without_asyncio_waits_in_the_same_way(
         asyncio.run(until(lambda: watches(demo_stack) != before))
         sent = story.envelope(demo_stack.sender, {"Text": "Good evening"}, to=OWNER)
         assert story.post(sent, NLWEB.inbox_url(OWNER))[0] == 200
-        message = next_one.result(PATIENCE_SECONDS)
+        message = next_one.result(PATIENCE)
         assert message.json == sent
         message.acknowledge()
 

@@ -10,12 +10,10 @@ from typing import NamedTuple
 
 import trustme
 from tests.fakes.dripping import parts_of
+from tests.patience import PATIENCE
 
 from postroom.names.ipfs.car import MAX_CAR_BYTES
 from postroom.net.https import HttpsClient
-
-PATIENCE = 60.0
-"""Seconds for what will come, however busy the machine is."""
 
 
 class Page(NamedTuple):

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from tests.functions.delivery_service import open_service
 from tests.functions.samples import ALICE, BOB, DM3_URL, MADE_AT, http, profile_uri, service_keys, user_keys
 from tests.functions.stack import FunctionsStack, functions_stack
 from tests.names.ens.nodes import TextNode
+from tests.patience import PATIENCE
 
 from postroom.core.ijson import JsonValue
 from postroom.local.dns import DnsServer
@@ -61,6 +62,26 @@ class Newcomers:
         answer = self.running.invoke("Dm3Function", http("POST", DM3_URL, MADE_AT, body))
         said = json.loads(answer["body"])
         return said["error"]["data"]["reason"] if "error" in said else said["result"]
+
+    @contextmanager
+    def in_haste(self) -> Iterator[None]:
+        """Look-ups for a request have a moment, which is too short for some of them on a busy machine, too."""
+        for seconds in ("0.2", str(PATIENCE)):
+            self.running.settings["DM3_LOOKUP_SECONDS"] = seconds
+            self.running.end()
+            if seconds == "0.2":
+                yield
+
+    def submit_until_requested(self, sender: str, look_up: str) -> Any:
+        """What is answered to a message once a look-up that it needs is requested, because it takes too long."""
+        while True:
+            said = self.submit(sender)
+            if self.requested(look_up):
+                return said
+
+    def requested(self, look_up: str) -> list[str]:
+        """The requests for a look-up, which contain this text."""
+        return [body for body in self.running.deployed.bodies("NamesQueue") if look_up in body]
 
 
 @pytest.fixture

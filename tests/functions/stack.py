@@ -27,6 +27,8 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from botocore.client import BaseClient
 from tests.aws import TEMPLATE, Deployed
 from tests.aws import template as sam_template
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
 from postroom.local.clients import REGION
 from postroom.local.intrinsics import Evaluator
@@ -37,6 +39,9 @@ MOTO_REGION = "eu-west-1"
 REQUEST_ID = "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001"
 
 Json = dict[str, Any]
+LOOK_UP_SETTINGS = ("DM3_LOOKUP_SECONDS", "DNS_TRY_SECONDS", "DNS_BUDGET_SECONDS", "MANIFEST_SECONDS")
+PATIENT = dict.fromkeys((*LOOK_UP_SETTINGS, "OUTBOUND_CONNECT_SECONDS", "OUTBOUND_TOTAL_SECONDS"), str(PATIENCE))
+"""All the time for what other hosts answer."""
 
 
 @cache
@@ -60,7 +65,7 @@ class FunctionsStack:
 
     deployed: Deployed
     parameters: dict[str, str]
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=PATIENT.copy)
     """Environment variables that override the template's from the next start on."""
     calls: list[Call] = field(default_factory=list)
     _modules: dict[str, ModuleType] = field(default_factory=dict)
@@ -154,6 +159,7 @@ def functions_stack(deployed: Deployed, **parameters: str) -> Iterator[Functions
             return original(client, operation, request)
 
     with (
+        unhurried(),
         patch.object(BaseClient, "_make_api_call", call),
         patch.object(boto3, "DEFAULT_SESSION", boto3.Session("testing", "testing", region_name=MOTO_REGION)),
     ):

@@ -10,12 +10,13 @@ from tests.functions.logs import log_lines
 from tests.functions.newcomers import API_KEY, CAROL, DAN, Newcomers
 from tests.functions.newcomers import newcomers as newcomers
 from tests.functions.samples import BOB, MADE_AT, profile_uri, sqs, user_keys
-from tests.names.ens.nodes import PATIENCE_SECONDS, TextNode
+from tests.names.ens.nodes import TextNode
 from tests.names.ens.vectors import RESOLVER
+from tests.patience import PATIENCE
 
 from postroom.local.zones import Mode
 from postroom.names.ens.calls import address_call
-from postroom.names.registry import PROFILE_KEY
+from postroom.names.registry import ADDRESS_KEY, PROFILE_KEY
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
@@ -80,16 +81,16 @@ def test_a_name_that_is_too_slow_for_a_request_is_found_by_the_next_try(newcomer
 
     def answer_slowly(node: TextNode) -> Callable[[bytes], bytes]:
         def answer(body: bytes) -> bytes:
-            assert slow.wait(PATIENCE_SECONDS)
+            assert slow.wait(PATIENCE)
             return node(body)
 
         return answer
 
     for server, node in zip(newcomers.servers, newcomers.nodes, strict=True):
         server.answer = answer_slowly(node)
-    running.settings["DM3_LOOKUP_SECONDS"] = "0.2"
-    assert newcomers.submit(CAROL) == "ProfileLookupFailed"
-    [body] = running.deployed.bodies("NamesQueue")
+    with newcomers.in_haste():
+        assert newcomers.submit_until_requested(CAROL, CAROL) == "ProfileLookupFailed"
+    [body] = newcomers.requested(CAROL)
     slow.set()
     assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, body)) == {"batchItemFailures": []}
     for server in newcomers.servers:
@@ -106,7 +107,7 @@ def test_an_account_that_is_too_slow_for_a_request_is_found_by_the_next_try(newc
 
     def answer_slowly(node: TextNode) -> Callable[[bytes], bytes]:
         def answer(body: bytes) -> bytes:
-            assert of_address not in body or has_no_address.wait(PATIENCE_SECONDS)
+            assert of_address not in body or has_no_address.wait(PATIENCE)
             return node(body)
 
         return answer
@@ -115,9 +116,9 @@ def test_an_account_that_is_too_slow_for_a_request_is_found_by_the_next_try(newc
         server.answer = answer_slowly(node)
     profile = json.dumps({"name": CAROL, "key": PROFILE_KEY})
     assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, profile)) == {"batchItemFailures": []}
-    running.settings["DM3_LOOKUP_SECONDS"] = "0.2"
-    assert newcomers.submit(CAROL) == "FilterRuleUnchecked"
-    [body] = running.deployed.bodies("NamesQueue")
+    with newcomers.in_haste():
+        assert newcomers.submit_until_requested(CAROL, ADDRESS_KEY) == "FilterRuleUnchecked"
+    [body] = newcomers.requested(ADDRESS_KEY)
     has_no_address.set()
     assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, body)) == {"batchItemFailures": []}
     has_no_address.clear()

@@ -14,7 +14,8 @@ from tests.faults.clock import Clock
 from tests.functions.newcomers import CAROL, OPEN, Newcomers
 from tests.functions.newcomers import newcomers as newcomers
 from tests.functions.samples import ALICE, MADE_AT, profile_uri, sqs, user_keys
-from tests.names.ens.nodes import PATIENCE_SECONDS, off_chain_answers
+from tests.names.ens.nodes import off_chain_answers
+from tests.patience import PATIENCE
 
 from postroom.crypto.encodings import read_hex
 from postroom.names.ens_registry import DEFAULT_SECONDS, FAILING_SECONDS
@@ -49,7 +50,7 @@ def web(tmp_path: Path) -> Iterator[FakeWeb]:
 def off_chain(clock: Clock, newcomers: Newcomers, web: FakeWeb) -> Newcomers:
     """Newcomers whose texts a contract has a gateway find."""
     newcomers.zones.put(GATEWAY, "@ IN A 127.0.0.1\n")
-    newcomers.running.settings |= web.settings | {"DM3_LOOKUP_SECONDS": str(PATIENCE_SECONDS)}
+    newcomers.running.settings |= web.settings
     for node in newcomers.nodes:
         for name in (CAROL, ERIN, FRANK):
             node.outcomes |= off_chain_answers(
@@ -180,27 +181,27 @@ def test_a_look_up_for_all_instances_that_is_killed_is_requested_by_the_next_try
 ) -> None:
     """SQS forgets the request before it would deliver it again; nobody was told that a message was accepted."""
     running, deployed, over = off_chain.running, off_chain.running.deployed, Event()
-    web.pages[GATEWAY] = lambda path: _answer(path) if over.wait(PATIENCE_SECONDS) else Page(b"", 503)
-    running.settings["DM3_LOOKUP_SECONDS"] = "0.2"
-    assert off_chain.submit(CAROL) == NOT_NOW
-    killed(off_chain, "WaitingFunction", _names(off_chain), monkeypatch)
-    assert (deployed.bodies("ClaimsQueue"), off_chain.submit(CAROL), deployed.bodies("NamesQueue")) == (
-        [],
-        NOT_NOW,
-        [],
-    )
-    clock.sleep(LOOK_UP_AGAIN_SECONDS)
-    assert off_chain.submit(CAROL) == NOT_NOW
+    web.pages[GATEWAY] = lambda path: _answer(path) if over.wait(PATIENCE) else Page(b"", 503)
+    with off_chain.in_haste():
+        assert off_chain.submit_until_requested(CAROL, CAROL) == NOT_NOW
+    killed(off_chain, "WaitingFunction", _look_up(off_chain, CAROL), monkeypatch)
+    with off_chain.in_haste():
+        assert (deployed.bodies("ClaimsQueue"), off_chain.submit(CAROL), off_chain.requested(CAROL)) == (
+            [],
+            NOT_NOW,
+            [],
+        )
+        clock.sleep(LOOK_UP_AGAIN_SECONDS)
+        assert off_chain.submit_until_requested(CAROL, CAROL) == NOT_NOW
     over.set()
-    assert running.invoke("WaitingFunction", _names(off_chain)) == {"batchItemFailures": []}
+    assert running.invoke("WaitingFunction", _look_up(off_chain, CAROL)) == {"batchItemFailures": []}
     endpoints_die(off_chain, web)
     running.end()
     assert off_chain.submit(CAROL) == "accepted"
 
 
-def _names(newcomers: Newcomers) -> object:
-    """The event for all that is in the queue of names, which is then empty."""
-    deployed = newcomers.running.deployed
-    [body] = deployed.bodies("NamesQueue")
-    deployed.empty("NamesQueue")
+def _look_up(newcomers: Newcomers, name: str) -> object:
+    """The event for a name in the queue of names, which is then empty."""
+    [body] = newcomers.requested(name)
+    newcomers.running.deployed.empty("NamesQueue")
     return sqs("NamesQueue", MADE_AT, body)

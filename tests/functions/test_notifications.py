@@ -212,7 +212,7 @@ def test_after_a_rotation_either_secret_verifies_a_webhook(running: FunctionsSta
         ({"answers": [302], "location": f"https://nlweb.{BUFFER}/inbox"}, "it answered 302"),
         ({"answers": [307], "location": "https://169.254.169.254/"}, "it answered 307"),
         ({"answers": [200], "body": b"x" * (MAX_RESPONSE_BYTES + 1)}, "answered with more than"),
-        ({"answers": [200], "body": b"x" * 100, "slowly": 0.2}, "did not answer in time"),
+        ({"answers": [200], "body": b"x" * 1000, "slowly": 0.2}, "did not answer in time"),
     ],
     ids=["500", "404", "302", "307", "giant", "slow"],
 )
@@ -221,16 +221,17 @@ def test_any_failed_response_is_retried_and_no_redirect_is_followed(
 ) -> None:
     verified(running, token, hook)
     file(running)
-    running.settings["OUTBOUND_TOTAL_SECONDS"] = "1.0"
+    courier(running)
+    for name, value in trouble.items():
+        setattr(hook, name, value)
     with functions_stack(running.deployed, **running.parameters) as hasty:
-        hasty.settings["OUTBOUND_TOTAL_SECONDS"] = "1.0"
-        courier(hasty)
-        for name, value in trouble.items():
-            setattr(hook, name, value)
-        courier(hasty)
-        assert detail in shown(running, token)["detail"]
-        hook.body, hook.location, hook.slowly = b"", "", 0.0
-        courier(hasty)
+        if hook.slowly:
+            hasty.settings["OUTBOUND_TOTAL_SECONDS"] = "1.0"
+        while not hook.got:
+            courier(hasty)
+    assert detail in shown(running, token)["detail"]
+    hook.body, hook.location, hook.slowly = b"", "", 0.0
+    courier(running)
     first, second = hook.got
     assert (first[0], first[2], first[1]["webhook-id"]) == (second[0], second[2], second[1]["webhook-id"])
     assert "detail" not in shown(running, token)

@@ -721,8 +721,6 @@ def ready(running: FunctionsStack) -> FunctionsStack:
         {name: profile_uri(user_keys(name)) for name in (ALICE, BOB)},
         [Dm3Mailbox(BOB)],
     )
-    # A machine that is busy may take longer than an inbox should.
-    running.settings["DM3_LOOKUP_SECONDS"] = "20"
     return running
 
 

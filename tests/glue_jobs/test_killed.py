@@ -15,6 +15,7 @@ from tests.glue_jobs.stack import DAY_MS, JobStack, arguments_of, now_ms
 from tests.glue_jobs.test_compact_chunks import compact
 from tests.glue_jobs.test_expire_messages import expire, mailboxes
 from tests.glue_jobs.test_expire_messages import settings as expire_settings
+from tests.patience import PATIENCE
 from tests.sparks import ON_SPARK
 
 from postroom.local.spark import command_of, run_job
@@ -24,7 +25,6 @@ pytestmark = ON_SPARK
 
 SCRIPT = Path(__file__).parents[2] / "glue_jobs" / "compact_chunks.py"
 EXPIRE = SCRIPT.with_name("expire_messages.py")
-PATIENCE_SECONDS = 900
 """Far beyond what a busy machine takes."""
 Running = tuple[psutil.Process, subprocess.Popen[str]]
 
@@ -59,7 +59,7 @@ def begun(
 
 def until(look: Callable[[], bool]) -> None:
     """Wait until something is so."""
-    end = time.monotonic() + PATIENCE_SECONDS
+    end = time.monotonic() + PATIENCE
     while not look():
         assert time.monotonic() < end
         time.sleep(0.2)
@@ -171,7 +171,7 @@ def test_spark_submit_runs_the_same_file(stack: JobStack, environment: dict[str,
     more = ["--JOB_ID", "j_1", "--enable-auto-scaling", "true", "--TempDir", "s3://elsewhere/"]
     subprocess.run(
         [submit, "--master", "local[2]", "--conf", "spark.ui.enabled=false", SCRIPT, *stack.arguments(), *more],
-        env=environment, check=True, capture_output=True, timeout=PATIENCE_SECONDS,
+        env=environment, check=True, capture_output=True, timeout=PATIENCE,
     )  # fmt: skip
     assert stack.shown() == before
     assert not stack.names("seg/")

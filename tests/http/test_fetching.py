@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event, current_thread, main_thread
 
 import pytest
+from tests.patience import PATIENCE
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
@@ -42,7 +43,7 @@ def found_of(done: Sequence[Found]) -> list[Row]:
 
 def test_objects_are_read_in_parallel_and_returned_in_row_order(pool: ThreadPoolExecutor) -> None:
     all_at_once = Barrier(len(ROWS))
-    fetching = Fetching(FakeReader(lambda _: all_at_once.wait(60) and None), pool, lambda: 0.0)  # type: ignore[arg-type]
+    fetching = Fetching(FakeReader(lambda _: all_at_once.wait(PATIENCE) and None), pool, lambda: 0.0)  # type: ignore[arg-type]
     assert found_of(fetching.fetch(ROWS, 60.0)) == ROWS
 
 
@@ -52,7 +53,7 @@ def test_a_read_that_hangs_ends_the_page_before_its_row(pool: ThreadPoolExecutor
 
     def hang(row: Row) -> None:
         if row == ROWS[2]:
-            assert free.wait(60)
+            assert free.wait(PATIENCE)
 
     def clock() -> float:
         return next(in_time) if current_thread() is main_thread() else 0.0

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fakes.executor import SerialExecutor
+from tests.patience import PATIENCE
 
 from postroom.jobs.prefetch import prefetch
 
@@ -32,7 +33,7 @@ def test_several_are_at_work_at_once() -> None:
 
     def work(item: int) -> int:
         if item < 2:
-            together.wait(timeout=60)
+            together.wait(timeout=PATIENCE)
         return item
 
     with ThreadPoolExecutor(2) as pool:

@@ -4,13 +4,14 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 from postroom.core.errors import OurError, SettingsError
 from postroom.local.deploy import deploy
 from postroom.local.package import zip_folder
 
 
-def wait_for(look, seconds: float = 600):
+def wait_for(look, seconds: float = PATIENCE):
     """Return the first true thing that `look` gives."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -12,6 +12,7 @@ import pytest
 from dns.rdatatype import CNAME, DNSKEY, DS, NSEC, RRSIG, SOA, TXT
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.patience import PATIENCE
 
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
@@ -62,7 +63,7 @@ def query(name, rdtype=TXT, **options):
 
 
 def ask(server, name, rdtype=TXT, transport=dns.query.udp, **options):
-    return transport(query(name, rdtype, **options), server.host, port=server.port, timeout=60)
+    return transport(query(name, rdtype, **options), server.host, port=server.port, timeout=PATIENCE)
 
 
 def shape(section):
@@ -88,7 +89,7 @@ def test_a_query_without_do_gets_no_signatures(server):
 def ask_to_validate(server, name, rdtype=TXT, flag=dns.flags.AD, **options):
     message = dns.message.make_query(name, rdtype, **options)
     message.flags |= flag
-    return dns.query.udp(message, server.host, port=server.port, timeout=60)
+    return dns.query.udp(message, server.host, port=server.port, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +213,7 @@ def test_each_wildcard_on_the_way_has_its_proof_that_no_closer_name_is_there(ser
     ],
 )
 def test_targets_of_dnames_and_wildcards_are_proven(server, anchors, name, found):
-    with Resolvers(server.address) as resolvers:
+    with Resolvers(server.address, try_seconds=PATIENCE, budget_seconds=PATIENCE) as resolvers:
         verdict = validate(dns.name.from_text(name), TXT, anchors, resolvers.asking(), time.time())
     assert isinstance(verdict, found)
 
@@ -283,7 +284,7 @@ def test_without_edns_a_datagram_has_512_bytes(server):
 
 
 def test_several_questions_may_follow_on_one_connection(server):
-    with socket.create_connection((server.host, server.port), 5) as sock, sock.makefile("rb") as file:
+    with socket.create_connection((server.host, server.port), PATIENCE) as sock, sock.makefile("rb") as file:
         for name in ("x.sender.example", "y.other.test"):
             wire = query(name).to_wire()
             sock.sendall(struct.pack("!H", len(wire)) + wire)
@@ -341,7 +342,7 @@ def test_a_zone_put_while_serving_is_served():
 def test_a_stopped_server_leaves_no_thread_and_gives_its_port_back():
     before = threading.active_count()
     server = DnsServer(ZoneTree()).start()
-    with socket.create_connection((server.host, server.port), 5) as client:
+    with socket.create_connection((server.host, server.port), PATIENCE) as client:
         server.stop()
         assert client.recv(1) == b""
     assert threading.active_count() == before

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpcore
 import pytest
+from tests.patience import PATIENCE
 
 from postroom.local.edge import Edge, EdgeTarget, find_target
 from postroom.local.gateway import MAX_REQUEST_BYTES, Api, GatewayResponse, GatewayRoute
@@ -54,7 +55,7 @@ def raw(stack, edge) -> Iterator[Callable[[Edge], ssl.SSLSocket]]:
     with contextlib.ExitStack() as stack_of_sockets:
 
         def connect(to: Edge) -> ssl.SSLSocket:
-            plain = socket.create_connection((HOST, to.port), timeout=600)
+            plain = socket.create_connection((HOST, to.port), timeout=PATIENCE)
             context = stack.authority.client_context()
             return stack_of_sockets.enter_context(context.wrap_socket(plain, server_hostname="localhost"))
 

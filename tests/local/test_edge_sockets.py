@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from tests.patience import PATIENCE
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
@@ -32,6 +33,8 @@ def opened(stack: LocalStack, one: LocalDeployment) -> Iterator[Open]:
                 f"wss://{host}:{edge.port}{path}",
                 ssl=stack.authority.client_context(),
                 sock=socket.create_connection((HOST, edge.port)),
+                open_timeout=PATIENCE,
+                ping_interval=None,
                 compression=None,
             )
             return sockets.enter_context(opening)
@@ -152,7 +155,7 @@ def test_a_websocket_that_is_idle_or_old_is_closed_as_going_away(
 def manage(stack: LocalStack, one: LocalDeployment) -> Iterator[Callable[..., httpx.Response]]:
     """Asks the edge about a WebSocket, as a backend does."""
     headers = {"host": host_of(one), "authorization": "AWS4-HMAC-SHA256 Credential=AKIA"}
-    with httpx.Client(verify=stack.authority.client_context(), trust_env=False) as client:
+    with httpx.Client(verify=stack.authority.client_context(), trust_env=False, timeout=PATIENCE) as client:
 
         def ask(method: str, name: str, base: str = "/live/@connections/", **options: Any) -> httpx.Response:
             return client.request(

@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 from postroom.core.errors import OurError
 from postroom.local import emulator as module
@@ -121,7 +122,7 @@ def test_the_leash_clean_up_needs_no_supervisor() -> None:
     emulator.start()
     emulator._supervisor.kill()
     emulator.stop()
-    end = time.monotonic() + 600
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:
             require_free(emulator.port, "the test")

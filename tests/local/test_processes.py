@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 from tests.burst import function_processes, messages_in
+from tests.patience import PATIENCE
 from typer.testing import CliRunner
 
 from postroom.cli.app import app
@@ -27,8 +28,6 @@ from postroom.local.stack import LocalStack
 
 BOUND = 3
 ROOT = Path(__file__).parents[2]
-WAIT_SECONDS = 600
-"""Far beyond any load."""
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +92,7 @@ def held(small: LocalStack, tmp_path: Path) -> Iterator[Held]:
 
 
 def wait_until(done: Callable[[], object]) -> None:
-    end = time.monotonic() + WAIT_SECONDS
+    end = time.monotonic() + PATIENCE
     while not done():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -186,7 +185,7 @@ def siblings_must_end_well(held: Held) -> None:
 @pytest.mark.stack
 def test_state_survives_a_stop_while_a_function_runs_and_others_wait(tmp_path: Path, monkeypatch) -> None:
     """None of them goes on by itself, and the stop is given all the time: it must need none of them to end."""
-    monkeypatch.setattr(emulator, "GRACE_SECONDS", float(WAIT_SECONDS))
+    monkeypatch.setattr(emulator, "GRACE_SECONDS", PATIENCE)
     template, state, folder = Path(__file__).parent / "held" / "template.yaml", tmp_path / "state", tmp_path / "said"
     folder.mkdir()
     with ThreadPoolExecutor(4) as pool:

@@ -16,6 +16,7 @@ import dns.message
 import dns.query
 import httpcore
 import pytest
+from tests.patience import PATIENCE
 
 from postroom.core.errors import OurError
 from postroom.local.ports import HOST, free_port
@@ -23,8 +24,6 @@ from postroom.local.stack import LocalStack
 
 pytestmark = [pytest.mark.xdist_group("local"), pytest.mark.stack]
 
-SECONDS = 600
-"""Longer than anything takes, whatever else the machine does."""
 Start = Callable[..., tuple[subprocess.Popen, dict]]
 
 # A stack in a process of its own. It says what there is of it once a function has run, so that there are workers.
@@ -79,7 +78,7 @@ def start(template: Path) -> Iterator[Start]:
 
 def end(child: subprocess.Popen) -> int:
     child.stdout.close()
-    return child.wait(SECONDS)
+    return child.wait(PATIENCE)
 
 
 def processes_with(directory: str) -> list[str]:
@@ -95,7 +94,7 @@ def is_open(port: int) -> bool:
 
 def assert_nothing_is_left(said: dict) -> None:
     """What a killed process leaves is tidied up by its supervisor, a moment later."""
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         left = [port for port in said["ports"] if is_open(port)], processes_with(said["directory"])
         if not any(left) and not Path(said["directory"]).exists():
@@ -167,7 +166,7 @@ def test_ports_can_be_given_and_zone_files_of_a_folder_are_served(template: Path
     (tmp_path / "mine.example.zone").write_text("@ 60 IN A 192.0.2.5\n")
     with LocalStack(template, zones_dir=tmp_path, edge_port=edge, dns_port=names) as stack:
         assert (stack.edge.port, stack.dns.port) == (edge, names)
-        answer = dns.query.udp(dns.message.make_query("mine.example", "A"), HOST, port=names, timeout=60)
+        answer = dns.query.udp(dns.message.make_query("mine.example", "A"), HOST, port=names, timeout=PATIENCE)
     assert answer.answer[0][0].address == "192.0.2.5"
 
 
@@ -203,7 +202,7 @@ def test_parameters_of_the_caller_override_those_of_the_stack(stack, ask) -> Non
 def test_a_name_put_into_the_tree_leads_through_the_edge_to_the_deployment(stack, one) -> None:
     stack.tree.put("whole.example", "@ 60 IN A 127.0.0.1\nnlweb 60 IN A 127.0.0.1\n")
     question = dns.message.make_query("nlweb.whole.example", "A")
-    answer = dns.query.udp(question, HOST, port=stack.dns.port, timeout=60)
+    answer = dns.query.udp(question, HOST, port=stack.dns.port, timeout=PATIENCE)
     address = answer.answer[0][0].address
     one.serve_host("nlweb.whole.example")
 

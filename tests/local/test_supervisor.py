@@ -5,16 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from postroom.local import supervisor
+from tests.patience import PATIENCE
 
-SECONDS = 60
-"""Longer than it takes, whatever else the machine does."""
+from postroom.local import supervisor
 
 
 def test_an_owner_that_ends_before_it_knows_the_group_leaves_nothing(tmp_path: Path) -> None:
     directory = tmp_path / "temporary"
     directory.mkdir()
-    command = [sys.executable, "-c", f"import time; time.sleep({10 * SECONDS})"]
+    command = [sys.executable, "-c", f"import time; time.sleep({10 * PATIENCE})"]
     read, write = os.pipe()
     os.close(read)
     supervising = subprocess.Popen(
@@ -23,6 +22,6 @@ def test_an_owner_that_ends_before_it_knows_the_group_leaves_nothing(tmp_path: P
     )  # fmt: skip
     os.close(write)
     # The command has the pipe of errors, too: this lasts until both have ended.
-    _, errors = supervising.communicate(timeout=SECONDS)
+    _, errors = supervising.communicate(timeout=PATIENCE)
     assert (supervising.returncode, errors) == (0, "")
     assert not directory.exists()

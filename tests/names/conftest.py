@@ -51,7 +51,7 @@ def resolvers(server: DnsServer) -> Iterator[Resolvers]:
 @pytest.fixture
 def asking(server: DnsServer, resolvers: Resolvers) -> Iterator[Callable[[], Ask]]:
     """The options of look-ups that wait for an answer, but not long for a silent server."""
-    with Resolvers(server.address, try_seconds=0.2) as hasty:
+    with patient(server.address, try_seconds=0.2) as hasty:
         yield lambda: (hasty if server._paused else resolvers).asking()
 
 

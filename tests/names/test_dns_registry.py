@@ -169,7 +169,7 @@ def test_a_name_whose_servers_are_silent_could_not_be_found_out(
 ) -> None:
     publish(tree, record(f"{PROFILE_KEY}=data:a"))
     server.pause()
-    with Resolvers(server.address, try_seconds=0.2) as hasty:
+    with patient(server.address, try_seconds=0.2) as hasty:
         registry = DnsRegistry(hasty.asking, anchors, clock)
         with pytest.raises(NotNowError) as caught:
             registry.text(NAME, PROFILE_KEY)

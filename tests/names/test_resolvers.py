@@ -14,10 +14,11 @@ import pytest
 import trustme
 from dns.rdatatype import NSEC, NSEC3, RRSIG, TXT
 from tests.fakes.clock import FakeClock
-from tests.names.patience import PATIENCE, patient
+from tests.names.patience import patient
+from tests.patience import PATIENCE
 
 from postroom.core.errors import NotNowError
-from postroom.names.dns import AskAnotherResolver, Question, Resolvers, transport
+from postroom.names.dns import AskAnotherResolver, Question, transport
 from postroom.names.dns.wire import EDNS_PAYLOAD, MAX_ANSWER_BYTES, make_query
 from postroom.names.dnssec import Bogus, validate
 from postroom.net import timed
@@ -131,7 +132,7 @@ def test_the_detail_does_not_name_our_resolvers():
 
 def test_a_silent_resolver_is_left_after_the_time_of_a_try(server):
     server.pause()
-    with Resolvers(server.address, try_seconds=0.2) as resolvers:
+    with patient(server.address, try_seconds=0.2) as resolvers:
         with pytest.raises(NotNowError, match="timed out"):
             resolvers.asking()(QUESTION)
         server.resume()
@@ -148,12 +149,14 @@ def in_the_end(resolvers):
             assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize(("try_seconds", "next_is_asked"), [(PATIENCE, False), (0.3, True)])
-def test_a_slow_resolver_is_left_after_the_time_of_a_try(server, serve, try_seconds, next_is_asked):
+@pytest.mark.parametrize(
+    ("try_seconds", "answered_after", "next_is_asked"), [(PATIENCE, 0.5, False), (0.3, PATIENCE, True)]
+)
+def test_a_slow_resolver_is_left_after_the_time_of_a_try(server, serve, try_seconds, answered_after, next_is_asked):
     next_was_asked = threading.Event()
 
     def answer_late(wire):
-        next_was_asked.wait(1)
+        next_was_asked.wait(answered_after)
         return server.reply(wire, udp=False)
 
     def answer(wire):
@@ -161,7 +164,7 @@ def test_a_slow_resolver_is_left_after_the_time_of_a_try(server, serve, try_seco
         return server.reply(wire, udp=False)
 
     setting = f"{serve('tcp', answer_late)},{serve('tcp', answer)}"
-    with Resolvers(setting, try_seconds=try_seconds, budget_seconds=PATIENCE) as resolvers:
+    with patient(setting, try_seconds=try_seconds) as resolvers:
         assert in_the_end(resolvers)
     assert next_was_asked.is_set() is next_is_asked
 
@@ -195,7 +198,7 @@ def test_a_resolver_that_failed_recently_is_tried_last(server, serve, answers_wi
 
 @pytest.fixture
 def doh(server):
-    """A DNS over HTTPS front to the real server; `status` and `body` may be spoiled, the head come in `drips`."""
+    """A DNS over HTTPS front to the real server; `status` and `body` may be spoiled, its head drip for ever."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -213,10 +216,9 @@ def doh(server):
             self.send_header("content-length", str(len(body)))
             with contextlib.suppress(OSError):  # whoever asked may not wait for the end
                 self.flush_headers()
-                while front.drips > 0:
+                while front.drips:
                     self.wfile.write(b"X-Drip: drip\r\n")
                     time.sleep(0.05)
-                    front.drips -= 1
                 self.end_headers()
                 self.wfile.write(body)
 
@@ -228,7 +230,7 @@ def doh(server):
     ca.issue_cert("localhost").configure_cert(context)
     front = HTTPServer(("127.0.0.1", 0), Handler)
     front.socket = context.wrap_socket(front.socket, server_side=True)
-    front.status, front.body, front.drips, front.connections = 200, None, 0, 0
+    front.status, front.body, front.drips, front.connections = 200, None, False, 0
     front.setting = f"https://localhost:{front.server_address[1]}/dns-query"
     front.trust = ssl.create_default_context()
     ca.configure_trust(front.trust)
@@ -352,12 +354,11 @@ def test_behind_a_resolver_that_removes_dnssec_not_even_the_anchors_keys_are_pro
 
 
 def test_a_slow_https_answer_ends_after_the_time_of_a_try(doh):
-    doh.drips = 100
-    with Resolvers(doh.setting, ssl_context=doh.trust, try_seconds=0.3) as resolvers:
+    doh.drips = True
+    with patient(doh.setting, ssl_context=doh.trust, try_seconds=0.3) as resolvers:
         with pytest.raises(NotNowError, match="timed out"):
             resolvers.asking()(QUESTION)
-        assert doh.drips > 0
-        doh.drips = 0
+        doh.drips = False
         assert in_the_end(resolvers)
 
 

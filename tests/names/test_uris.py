@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 from tests.fakes.clock import FakeClock
-from tests.fakes.web import PATIENCE, FakeWeb, Page, fake_web
+from tests.fakes.web import FakeWeb, Page, fake_web
 from tests.names.ipfs.known import IPFS
 from tests.names.ipfs.trees import HAMT, Tree, block, car_of, directory, file_of, node, unixfs
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
 from postroom.core.errors import NotNowError, SettingsError, TheirError
 from postroom.core.reason import Reason
@@ -33,9 +35,8 @@ DAY = 86_400
 
 
 @pytest.fixture
-def web(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeWeb]:
-    monkeypatch.setattr(module, "FETCH_SECONDS", 60.0)  # the machine may be busy
-    with fake_web(tmp_path, {"p.example": Page(SERVED)}) as running:
+def web(tmp_path: Path) -> Iterator[FakeWeb]:
+    with unhurried(), fake_web(tmp_path, {"p.example": Page(SERVED)}) as running:
         yield running
 
 

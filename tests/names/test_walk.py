@@ -15,6 +15,7 @@ from dns.rdatatype import CNAME, DNSKEY, DS, NSEC, RRSIG, SOA, TXT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.names.messages import answer_of, message_of
+from tests.patience import PATIENCE
 from tests.tiers import examples
 
 from postroom.core.errors import NotNowError
@@ -927,7 +928,7 @@ def test_asyncio_look_ups_run_in_parallel_threads(ask, judge):
 
     def ask_together(question):
         if question.name in map(dns.name.from_text, names):
-            meeting.wait(60)
+            meeting.wait(PATIENCE)
         return ask(question)
 
     async def look_all_up():

@@ -8,6 +8,7 @@ from threading import Barrier, Event, Timer
 from typing import Any
 
 import pytest
+from tests.patience import PATIENCE
 from tests.pipeline import delivery_service
 from tests.pipeline.delivery_service import ALICE, BOB, DeliveryService
 from tests.pipeline.stack import PipelineStack
@@ -19,7 +20,7 @@ from postroom.net.timebox import TimeBox
 from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED, PROFILE_UNKNOWN
 from postroom.runtime.pipeline_parts import LOOK_UPS
 
-SHORT, LONG = 0.02, 30.0
+SHORT, LONG = 0.02, PATIENCE
 
 
 class Slow(MemoryRegistry):

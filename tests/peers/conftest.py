@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import trustme
+from tests.patience import PATIENCE
 
 from postroom.core.ijson import parse
 from postroom.crypto.rsa_ed25519 import PublicKey
@@ -110,7 +111,7 @@ class FakeNetwork:
             check_signature(envelope, wallet_key)
             return envelope
         anchors = TrustAnchors.parse(self.tree.anchor_text)
-        with Resolvers(self.dns.address, try_seconds=5) as resolvers:
+        with Resolvers(self.dns.address, try_seconds=PATIENCE, budget_seconds=PATIENCE) as resolvers:
             directory = KeyDirectory(resolvers.asking, anchors, parse_key_record, clock=time.time)
             assert envelope.key_name
             check_signature(envelope, directory.find(envelope.key_name).key)

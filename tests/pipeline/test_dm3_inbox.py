@@ -13,6 +13,7 @@ import orjson
 import pytest
 from botocore.stub import Stubber
 from tests.aws import gate_calls, new_clients
+from tests.patience import PATIENCE
 from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, SIZE_LIMIT, DeliveryService
 from tests.pipeline.stack import PipelineStack
 
@@ -217,7 +218,7 @@ def test_an_account_that_is_not_looked_up_in_time_is_a_rule_that_is_not_checked(
     answered = Event()
 
     def reach(name: str, rules: FilterRules) -> bool:
-        assert answered.wait(30), f"{name} {rules}"
+        assert answered.wait(PATIENCE), f"{name} {rules}"
         return True
 
     service.accounts.reach = reach  # type: ignore[method-assign]

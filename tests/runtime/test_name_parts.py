@@ -10,12 +10,13 @@ import pytest
 from tests.aws import Deployed
 from tests.fakes.clock import FakeClock
 from tests.fakes.endpoints import Answered, FakeEndpoint, fake_endpoint
-from tests.names.ens.nodes import NOW, PATIENCE_SECONDS, TextNode
+from tests.names.ens.nodes import NOW, TextNode
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.names.ens.accounts import AccountDemands
 from postroom.names.registry import PROFILE_KEY
-from postroom.runtime import name_parts
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.system import System
 
@@ -34,6 +35,7 @@ class DeployedChain:
     """Two endpoints, and an instance that asks them."""
 
     def __init__(self, deployed: Deployed, undo: ExitStack) -> None:
+        undo.enter_context(unhurried())
         self.nodes = [TextNode(HONEST) for _ in range(2)]
         self.servers: list[FakeEndpoint] = [
             undo.enter_context(fake_endpoint(partial(_answer_once, node))) for node in self.nodes
@@ -41,7 +43,7 @@ class DeployedChain:
         deployed.storage.chain_endpoints.put([f"http://127.0.0.1:{server.port}/" for server in self.servers])
         self.monotonic = FakeClock()
         system = System(clock=FakeClock(NOW), monotonic=self.monotonic)
-        self.instance: Deployment = deployed.parts(system=system, dm3_lookup_seconds=PATIENCE_SECONDS)
+        self.instance: Deployment = deployed.parts(system=system, dm3_lookup_seconds=PATIENCE)
 
     @property
     def asked(self) -> list[int]:
@@ -50,8 +52,7 @@ class DeployedChain:
 
 
 @pytest.fixture
-def chain(deployed: Deployed, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeployedChain]:
-    monkeypatch.setattr(name_parts, "PATIENT_SECONDS", PATIENCE_SECONDS)  # the machine may be busy
+def chain(deployed: Deployed) -> Iterator[DeployedChain]:
     with ExitStack() as undo:
         yield DeployedChain(deployed, undo)
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.aws import Deployed
 from tests.fakes.clock import FakeClock
+from tests.patience import PATIENCE
 
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -85,16 +86,16 @@ def test_concurrent_look_ups_share_one_read(
     def slowly(name: str) -> MailboxRecord:
         reads.append(name)
         began.set()
-        assert asked.wait(60)
+        assert asked.wait(PATIENCE)
         return read(name)
 
     monkeypatch.setattr(directory, "_read_mailbox", slowly)
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(directory.mailbox, "a.com")
-        assert began.wait(60)
+        assert began.wait(PATIENCE)
         others = [pool.submit(directory.mailbox, "a.com") for _ in range(6)]
         asked.set()
-        assert {each.result(60) for each in (first, *others)} == {MailboxRecord("a.com", ("key",))}
+        assert {each.result(PATIENCE) for each in (first, *others)} == {MailboxRecord("a.com", ("key",))}
     assert reads == ["a.com"]
     assert directory._mailboxes._loading == {}
 

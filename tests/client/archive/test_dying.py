@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.client.archive.dying import ALICE, BEFORE, BROUGHT, CAROL, FROM_CAROL, filing, store_all
+from tests.patience import PATIENCE
 from tests.protocols.dm3.stored_mail import texts_of
 
 from postroom.client.archive import FolderHome
@@ -31,7 +32,9 @@ def unnamed(home: FolderHome, folder: Path) -> set[str]:
 
 
 def test_after_a_crash_at_any_point_nothing_is_lost_and_the_next_process_completes_the_work(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "tests.client.archive.dying", tmp_path], cwd=ROOT, check=True, timeout=1200)
+    subprocess.run(
+        [sys.executable, "-m", "tests.client.archive.dying", tmp_path], cwd=ROOT, check=True, timeout=PATIENCE
+    )
     whole = texts_of(sorted(settle([*BEFORE, *BROUGHT], keep_history=True).values(), key=place))
     folders = list(tmp_path.iterdir())
     assert len(folders) > 100

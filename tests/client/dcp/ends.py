@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+from tests.patience import PATIENCE
 from tests.protocols.dcp.guarded import OWNER, US, Bank
 
 from postroom.client.dcp import AcceptedConnection, AsyncConnection, HttpsTransport, IdentityMemory, accept, memory_pair
@@ -57,7 +58,7 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     """Run a test in a loop; what hangs fails."""
 
     async def limited() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             await work
 
     asyncio.run(limited())

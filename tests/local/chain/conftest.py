@@ -7,7 +7,8 @@ from contextlib import ExitStack
 
 import pytest
 from tests.local.chain.names import register_names
-from tests.names.ens.nodes import PATIENCE_SECONDS
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
 from postroom.local.authority import Authority
 from postroom.local.chain.hosts import CCIP_HOST, chain_endpoints
@@ -27,6 +28,7 @@ class ServedChain:
     """A chain behind an edge. `look_up`: asks its endpoints."""
 
     def __init__(self, undo: ExitStack, authority: Authority) -> None:
+        undo.enter_context(unhurried())
         self.ethereum = LocalEthereum(time.time)
         self.edge = undo.enter_context(Edge(authority))
         self.ethereum.serve(self.edge)
@@ -42,11 +44,9 @@ class ServedChain:
             port=self.edge.port,
             allow_private=True,
             ca_file=ca_file,
-            connect_timeout=60,
-            total_timeout=60,
         )
         self.endpoints = ChainEndpoints(clients, QUORUM, 1, undo.enter_context(ThreadPoolExecutor(QUORUM)))
-        self.look_up = Ens(self.endpoints, self.gateways, Contracts(), time.time, PATIENCE_SECONDS)
+        self.look_up = Ens(self.endpoints, self.gateways, Contracts(), time.time, PATIENCE)
 
 
 @pytest.fixture(scope="module")

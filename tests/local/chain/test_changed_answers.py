@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.local.chain.names import KEY, NAMES, register_names
-from tests.names.ens.nodes import PATIENCE_SECONDS
+from tests.patience import PATIENCE
 
 from postroom.core.errors import NotNowError
 from postroom.local.chain.json_rpc import answer_json_rpc
@@ -96,7 +96,7 @@ def answers() -> Answers:
 def ens(answers: Answers) -> Iterator[Ens]:
     with ThreadPoolExecutor(2) as pool:
         endpoints = [Endpoint(host, answers) for host in ("honest", "liar")]
-        yield Ens(ChainEndpoints(endpoints, 2, 1, pool), Gateways(answers), Contracts(), lambda: NOW, PATIENCE_SECONDS)
+        yield Ens(ChainEndpoints(endpoints, 2, 1, pool), Gateways(answers), Contracts(), lambda: NOW, PATIENCE)
 
 
 def found(ens: Ens, answers: Answers, change: Change | None = None) -> str | bytes | None:

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from tests.fakes.endpoints import FakeEndpoint
 from tests.names.ens.vectors import EXCHANGES, NAMES, REGISTRY, RESOLVER
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
 from postroom.crypto.encodings import write_hex
 from postroom.names.ens.abi import encode
@@ -21,8 +23,6 @@ from postroom.net.endpoint_client import EndpointClient
 from postroom.net.https import HttpsClient, HttpsResponse
 
 NOW: Final = 1_800_000_000
-PATIENCE_SECONDS: Final = 60.0
-"""For a look-up: the machine may be busy."""
 _NOT_FOUND: Final = "0x77209fe8"
 _BALANCE_OF: Final = "0x70a08231"
 
@@ -86,6 +86,7 @@ def _returned(data: bytes) -> dict[str, Any]:
 
 def ens_of(undo: ExitStack, servers: Sequence[FakeEndpoint]) -> Ens:
     """What asks some endpoints, all of which must agree, and finds no gateway."""
+    undo.enter_context(unhurried())
     clients = [
         EndpointClient(f"http://127.0.0.1:{each.port}/", max_response_bytes=MAX_ANSWER_BYTES) for each in servers
     ]
@@ -93,7 +94,7 @@ def ens_of(undo: ExitStack, servers: Sequence[FakeEndpoint]) -> Ens:
         undo.callback(client.close)
     pool = undo.enter_context(ThreadPoolExecutor(len(servers)))
     endpoints = ChainEndpoints(clients, len(servers), 1, pool)
-    return Ens(endpoints, HttpsClient(lambda _: []), Contracts(RESOLVER, REGISTRY), lambda: NOW, PATIENCE_SECONDS)
+    return Ens(endpoints, HttpsClient(lambda _: []), Contracts(RESOLVER, REGISTRY), lambda: NOW, PATIENCE)
 
 
 def reverted(data: str) -> dict[str, Any]:

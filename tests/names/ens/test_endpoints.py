@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
 from postroom.names.ens import endpoints
 from postroom.names.ens.calls import Call, Returned, Reverted
@@ -20,8 +22,6 @@ from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 
 NOW = 1_800_000_000
 CALLS = [Call(b"\x01" * 20, b"\x02"), Call(b"\x03" * 20, b"\x04")]
-SECONDS = 60.0
-"""For what will come, however busy the machine is."""
 
 
 def honest(body: bytes, first: str = "0x0a", block: int = 16, age: int = 0) -> bytes:
@@ -59,7 +59,7 @@ class Town:
         self.observed: list[tuple[EndpointVerdict, ...]] = []
 
     def agree(
-        self, *answers: Any, quorum: int = 2, seconds: float = SECONDS, judge: Any = lambda outcomes: outcomes
+        self, *answers: Any, quorum: int = 2, seconds: float = PATIENCE, judge: Any = lambda outcomes: outcomes
     ) -> Agreed[Any]:
         self.servers = [self._undo.enter_context(fake_endpoint(answer)) for answer in answers]
         clients = []
@@ -77,7 +77,7 @@ class Town:
 
 @pytest.fixture
 def town() -> Iterator[Town]:
-    with ExitStack() as undo:
+    with ExitStack() as undo, unhurried():
         yield Town(undo)
 
 
@@ -179,7 +179,7 @@ def test_the_next_one_is_asked_for_one_that_is_late(town: Town, monkeypatch: pyt
     over.set()
     assert (agreed.said, town.asked()) == (HONEST, [1, 1, 1])
     assert [verdict.why for verdict in agreed.verdicts] == ["", "", "it did not answer in time"]
-    assert 0.05 <= agreed.verdicts[-1].seconds < SECONDS, "how long it was waited for"
+    assert 0.05 <= agreed.verdicts[-1].seconds < PATIENCE, "how long it was waited for"
 
 
 def test_the_answer_of_one_that_was_late_counts(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_the_answer_of_one_that_was_late_counts(town: Town, monkeypatch: pytest.
     others_were_asked = Event()
 
     def is_late(body: bytes) -> bytes:
-        assert others_were_asked.wait(SECONDS)
+        assert others_were_asked.wait(PATIENCE)
         return honest(body)
 
     def fails_last(body: bytes) -> tuple[int, dict[str, str], bytes]:
@@ -231,7 +231,7 @@ class Answers:
 def test_one_that_differs_and_has_answered_is_told_so_though_others_agreed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "LATE_SECONDS", 0.0)
     both = [Answers("late.test", honest), Answers("next.test", lies)]
-    agreed = ChainEndpoints(both, 1, 1, TogetherPool(2)).agree(CALLS, lambda found: found, seconds=SECONDS, now=NOW)
+    agreed = ChainEndpoints(both, 1, 1, TogetherPool(2)).agree(CALLS, lambda found: found, seconds=PATIENCE, now=NOW)
     assert agreed.said == HONEST
     assert [(each.host, each.differs) for each in agreed.verdicts] == [("late.test", False), ("next.test", True)]
 

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 import trustme
 from tests.fakes.endpoints import FakeEndpoint, fake_endpoint
-from tests.names.ens.nodes import NOW, PATIENCE_SECONDS, Node, recorded, reverted
+from tests.names.ens.nodes import NOW, Node, recorded, reverted
 from tests.names.ens.vectors import EXCHANGES, REGISTRY, RESOLVER, raw
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
 from postroom.core.errors import NotNowError, TooSlowError
 from postroom.names.ens.endpoints import ChainEndpoints
@@ -33,6 +35,7 @@ class Chain:
     """Two nodes that agree, and a gateway."""
 
     def __init__(self, undo: ExitStack, folder: Path, row: dict[str, Any]) -> None:
+        undo.enter_context(unhurried())
         self.nodes = [Node(recorded(row)) for _ in range(2)]
         self.servers = [undo.enter_context(fake_endpoint(node)) for node in self.nodes]
         authority, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -52,7 +55,7 @@ class Chain:
         )
         pool = undo.enter_context(ThreadPoolExecutor(2))
         self.ens = Ens(
-            ChainEndpoints(clients, 2, 1, pool), gateways, Contracts(RESOLVER, REGISTRY), lambda: NOW, PATIENCE_SECONDS
+            ChainEndpoints(clients, 2, 1, pool), gateways, Contracts(RESOLVER, REGISTRY), lambda: NOW, PATIENCE
         )
 
 
@@ -127,7 +130,7 @@ def test_what_an_endpoint_or_a_gateway_takes_too_long_for_is_told_from_what_they
     answered = Event()
 
     def answer(_: bytes) -> bytes:
-        assert answered.wait(PATIENCE_SECONDS)
+        assert answered.wait(PATIENCE)
         return b""
 
     for server in chain.servers if slow == "endpoint" else [chain.gateway]:

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.web import PATIENCE, FakeWeb, Page, fake_web
+from tests.fakes.web import FakeWeb, Page, fake_web
 from tests.names.ipfs.known import ANSWERS, CASES, IPFS
 from tests.names.ipfs.known import answer as known_answer
 from tests.names.ipfs.trees import HAMT, Tree, block, car_of, directory, file_of, leaf, node, number, parent, unixfs
+from tests.patience import PATIENCE
 
 from postroom.core.errors import NotNowError
 from postroom.names.ipfs.car import MAX_BLOCKS, MAX_CAR_BYTES

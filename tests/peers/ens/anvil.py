@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.request import Request, urlopen
 
+from tests.patience import PATIENCE
 from tests.peers.ens.packages import read_contract
 
 from postroom.crypto.ethereum import keccak_256
@@ -24,7 +25,6 @@ from postroom.names.ens.abi import encode
 
 OWNER = ChainAccount.of_label("owner")
 SLOTS = 32
-SECONDS = 60
 
 
 class AnvilError(Exception):
@@ -53,7 +53,7 @@ class AnvilChain:
 
     def transaction(self, digest: bytes) -> SimpleNamespace:
         """What became of a transaction; waits until it is in a block."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE
         while (receipt := self.rpc("eth_getTransactionReceipt", hexed(digest))) is None:
             assert time.monotonic() < deadline, "anvil puts a transaction into no block"
             time.sleep(0.01)
@@ -111,7 +111,7 @@ def anvil(packages: Path) -> Iterator[AnvilChain]:
 
 
 def _wait(process: "subprocess.Popen[bytes]", chain: AnvilChain) -> None:
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             chain.rpc("eth_chainId")

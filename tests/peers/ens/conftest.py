@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from tests.local.chain.names import register_names
-from tests.names.ens.nodes import PATIENCE_SECONDS
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 from tests.peers.answering import AnsweringProcess
 from tests.peers.ens.anvil import AnvilChain, EnsOfOthers, anvil
 from tests.peers.ens.packages import PROGRAM, installed
@@ -47,6 +48,7 @@ class Chains:
 
     def __init__(self, undo: ExitStack, authority: Authority, packages: Path) -> None:
         self._undo = undo
+        undo.enter_context(unhurried())
         ethereum = LocalEthereum(time.time)
         edge = undo.enter_context(Edge(authority))
         ethereum.serve(edge)
@@ -56,8 +58,6 @@ class Chains:
             port=edge.port,
             allow_private=True,
             ca_file=str(authority.pem),
-            connect_timeout=60,
-            total_timeout=60,
         )
         self._ca_file = str(authority.pem)
         other: AnvilChain = undo.enter_context(anvil(packages))
@@ -72,7 +72,7 @@ class Chains:
         endpoint = EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=self._ca_file)
         self._undo.callback(endpoint.close)
         endpoints = ChainEndpoints([endpoint], 1, 1, self._undo.enter_context(ThreadPoolExecutor(1)))
-        return ReadChain(url, names, Ens(endpoints, self._gateways, Contracts(), time.time, PATIENCE_SECONDS))
+        return ReadChain(url, names, Ens(endpoints, self._gateways, Contracts(), time.time, PATIENCE))
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+from tests.patience import PATIENCE
 
 from postroom.core.canonical import jcs
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey, public_key_from_spki
@@ -44,7 +45,9 @@ CANONICAL = jcs(
 
 
 def run(commands: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["sh", "-ec", commands], cwd=folder, capture_output=True, text=True, timeout=600, check=False)
+    return subprocess.run(
+        ["sh", "-ec", commands], cwd=folder, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
 
 
 def public_pem(key: PublicKey) -> bytes:

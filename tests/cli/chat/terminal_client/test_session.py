@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from tests.cli.chat.client_screen import StepRunner
 from tests.client.chat.network import BOB, CAROL, ChatNetwork, Device, Mailbox, Points
+from tests.patience import PATIENCE
 
 from postroom.cli.chat.terminal_client import session as session_module
 from postroom.cli.chat.terminal_client.chat_work import ChatWork, FinishedWork, WorkResult
@@ -178,4 +179,4 @@ def test_jobs_of_a_thread_run_in_their_order() -> None:
     runner = ThreadRunner("test")
     for number in range(5):
         runner.submit(lambda number=number: done.put(number))
-    assert [done.get(timeout=30) for _ in range(5)] == list(range(5))
+    assert [done.get(timeout=PATIENCE) for _ in range(5)] == list(range(5))
