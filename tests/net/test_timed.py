@@ -1,5 +1,7 @@
 """Streams with one deadline: what is written is sent when something is read."""
 
+import ssl
+
 import httpcore
 import pytest
 
@@ -11,6 +13,7 @@ class RecordingStream(httpcore.NetworkStream):
 
     def __init__(self, *, has_ended: bool = False) -> None:
         self.sent: list[bytes] = []
+        self.is_closed = False
         self._has_ended = has_ended
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -20,6 +23,9 @@ class RecordingStream(httpcore.NetworkStream):
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         return b"answer"
+
+    def close(self) -> None:
+        self.is_closed = True
 
 
 def late() -> float:
@@ -50,6 +56,13 @@ def test_a_long_request_is_sent_in_pieces_that_have_the_deadline() -> None:
     stream.write(b"x")
     with pytest.raises(httpcore.TimeoutException):
         stream.read(10)
+
+
+def test_a_stream_whose_time_is_over_before_tls_is_closed() -> None:
+    below = RecordingStream()
+    with pytest.raises(httpcore.TimeoutException):
+        TimedStream(below, late).start_tls(ssl.create_default_context())
+    assert below.is_closed
 
 
 def test_an_answer_to_a_request_that_nobody_reads_to_its_end_is_read() -> None:

@@ -58,7 +58,11 @@ class TimedStream(httpcore.NetworkStream):
         timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore.NetworkStream:
         """The stream in TLS, with the same deadline."""
-        seconds = min(self._most_for_tls, self._seconds_left())
+        try:
+            seconds = min(self._most_for_tls, self._seconds_left())
+        except httpcore.TimeoutException:
+            self._stream.close()  # httpcore closes a stream only once it has the one in TLS
+            raise
         secured = self._stream.start_tls(ssl_context, server_hostname, seconds)
         return TimedStream(secured, self._seconds_left, self._most_for_tls)
 
