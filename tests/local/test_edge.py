@@ -176,17 +176,22 @@ def test_a_body_over_what_lambda_takes_is_too_large(call) -> None:
 
 
 def test_more_requests_at_once_than_the_reserved_concurrency_are_429(stack, edge) -> None:
-    """The fixture reserves four."""
+    """The fixture reserves four; each of them stays until another one was refused."""
     context = stack.authority.client_context()
+    stay = stack.emulator.directory / "stay"
+    stay.touch()
 
-    def slow(_: int) -> int:
+    def hold(_: int) -> int:
         with httpcore.ConnectionPool(context, network_backend=_Loopback()) as pool:
-            return pool.request("GET", f"https://{NAME}:{edge.port}/do/slow").status
+            status = pool.request("GET", f"https://{NAME}:{edge.port}/do/hold").status
+        if status != 200:
+            stay.unlink(missing_ok=True)
+        return status
 
     with ThreadPoolExecutor(8) as threads:
-        statuses = sorted(threads.map(slow, range(8)))
+        statuses = sorted(threads.map(hold, range(8)))
     assert set(statuses) == {200, 429}
-    assert 1 <= statuses.count(200) <= 4
+    assert statuses.count(200) >= 4
 
 
 def test_an_embedded_aws_that_cannot_be_reached_is_service_unavailable(stack) -> None:
@@ -216,19 +221,31 @@ def test_a_client_that_disconnects_half_way_harms_nobody(raw, edge, call) -> Non
     assert call("GET", "/do/text").status == 200
 
 
+def answered_in_time(raw, stack, request: bytes) -> Iterator[tuple[ssl.SSLSocket, bytes]]:
+    """A connection that the edge closed because nothing more came after a request, and its answer to that.
+
+    On a busy machine, the edge may close it before the request comes: with twice the time it will not, in the end.
+    """
+    for doublings in range(12):
+        with Edge(stack.authority, idle_seconds=0.2 * 2**doublings) as edge:
+            connection = raw(edge)
+            connection.sendall(request)
+            with contextlib.suppress(OSError):
+                if answer := read_all(connection):
+                    yield connection, answer
+                    return
+
+
 def test_a_client_that_sends_less_than_its_content_length_is_disconnected(raw, stack) -> None:
-    with Edge(stack.authority, idle_seconds=0.2) as edge:
-        connection = raw(edge)
-        connection.sendall(b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf")
-        assert read_all(connection).startswith(b"HTTP/1.1 408 ")
+    request = b"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nhalf"
+    [(_, answer)] = answered_in_time(raw, stack, request)
+    assert answer.startswith(b"HTTP/1.1 408 ")
 
 
 def test_a_client_that_sends_after_its_connection_was_closed_is_no_error(raw, stack, caplog) -> None:
-    with Edge(stack.authority, idle_seconds=0.2) as edge:
-        connection = raw(edge)
-        request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        connection.sendall(request)
-        assert read_all(connection).startswith(b"HTTP/1.1 404 ")
+    request = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    for connection, answer in answered_in_time(raw, stack, request):
+        assert answer.startswith(b"HTTP/1.1 404 ")
         connection.sendall(request)
     assert caplog.records == []
 

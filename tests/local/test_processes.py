@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -139,6 +140,36 @@ def test_requests_to_a_busy_function_wait_and_are_answered(held: Held) -> None:
     assert {(answer["StatusCode"], answer.get("FunctionError")) for answer in answers} == {(200, None)}
     assert sorted(held.begun()) == sorted(names)
     assert {said["pid"] for said in held.begun().values()} == busy == held.processes("Asked")
+
+
+@pytest.mark.stack
+def test_a_function_that_takes_longer_than_its_timeout_is_answered(held: Held) -> None:
+    """This machine may be busy: its Timeout, which is a second, says nothing about what hangs."""
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(held.ask, "late")
+        wait_until(held.begun)
+        time.sleep(1.5)
+        held.all_go()
+        assert asked.result().get("FunctionError") is None
+
+
+def test_all_that_a_function_logged_is_returned_though_it_is_read_late(monkeypatch) -> None:
+    """By itself MiniStack waits for 50 ms. The lines would be those of the next invocation."""
+    from ministack.core.lambda_runtime import Worker
+
+    for name in ("invoke", "_drain_stderr_bounded"):
+        monkeypatch.setattr(Worker, name, getattr(Worker, name))
+    ministack.give_time()
+    worker = Worker("f", {}, b"")
+    logs = "import sys; sys.stderr.write('one\\ntwo\\n'); sys.stderr.flush(); sys.stdin.read()"
+    command = [sys.executable, "-c", logs]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as worker._proc:
+        wait_until(lambda: ministack._has_unread_lines(worker))
+        reader = threading.Timer(0.3, worker._read_stderr)
+        reader.start()
+        assert worker._drain_stderr_bounded() == "one\ntwo"
+        worker._proc.stdin.close()
+        reader.join()
 
 
 @pytest.mark.stack
@@ -330,6 +361,8 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
         lambda_svc._execute_function_warm
     )
     assert callable(Worker.kill)
+    assert {"config", "_drain_stderr_bounded"} <= names(Worker.invoke)
+    assert {"_proc", "stderr", "_stderr_queue"} <= names(Worker._read_stderr)
     assert parameters(lambda_runtime.kill_workers) == ["workers"]
     assert isinstance(lambda_runtime._workers, dict)
     assert parameters(iam_actions.extract_iam_action)[0] == "service"

@@ -1,7 +1,9 @@
 """The network settings of commands: resolvers, trust anchors and certificate authorities."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +15,7 @@ from postroom.cli.local_stack import LocalOptions
 from postroom.cli.options import OptionGroup, repeatable
 from postroom.core.errors import SettingsError
 from postroom.core.settings import DeploymentSettings
+from postroom.local.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from postroom.crypto.rsa_ed25519 import PublicKey
@@ -44,7 +47,8 @@ CaFile = Annotated[
 class Network:
     """The settings of a command's look-ups and connections.
 
-    `chain_endpoints`, `ipfs_gateways`: of the local stack.
+    `chain_endpoints`, `ipfs_gateways`: of the local stack. `is_local`: it is that of the local stack, whose machine may
+    be busy.
     """
 
     resolvers: str
@@ -54,6 +58,7 @@ class Network:
     allow_private: bool
     chain_endpoints: tuple[str, ...] = ()
     ipfs_gateways: tuple[str, ...] = ()
+    is_local: bool = False
 
 
 def choose_network(
@@ -76,6 +81,7 @@ def choose_network(
         allow_private=allow_private or there is not None,
         chain_endpoints=there.chain_endpoints if there else (),
         ipfs_gateways=there.ipfs_gateways if there else (),
+        is_local=there is not None,
     )
 
 
@@ -133,8 +139,8 @@ def open_resolvers(network: Network) -> "Resolvers":
     defaults = DeploymentSettings()
     return Resolvers(
         network.resolvers,
-        try_seconds=defaults.dns_try_seconds,
-        budget_seconds=defaults.dns_budget_seconds,
+        try_seconds=PATIENCE_SECONDS if network.is_local else defaults.dns_try_seconds,
+        budget_seconds=PATIENCE_SECONDS if network.is_local else defaults.dns_budget_seconds,
         named=True,
     )
 
@@ -159,8 +165,11 @@ def build_https(network: Network, resolvers: "Resolvers") -> "HttpsClient":
     from postroom.names.host_addresses import addresses
     from postroom.net.https import HttpsClient
 
+    client: Callable[..., HttpsClient] = HttpsClient
+    if network.is_local:
+        client = partial(HttpsClient, connect_timeout=PATIENCE_SECONDS, total_timeout=PATIENCE_SECONDS)
     try:
-        return HttpsClient(
+        return client(
             lambda host: addresses(host, resolvers.asking()),
             port=network.port,
             allow_private=network.allow_private,

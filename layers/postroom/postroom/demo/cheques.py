@@ -10,6 +10,7 @@ from postroom.core.ijson import JsonValue
 from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.names import BOB
 from postroom.demo.stack import DM3_HOST, DemoStack
+from postroom.local.patience import PATIENCE_SECONDS
 from postroom.protocols.dcp.cheques import read_cheque, request_of, write_cheque
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.operations import KEEPALIVE
@@ -66,6 +67,7 @@ def _session(demo: DemoStack, key: EthereumKey) -> Connection:
         key,
         ca_file=demo.stack.authority.pem,
         connect=edge,
+        timeout=PATIENCE_SECONDS,
         identities=IdentityMemory(),
     )
 

@@ -6,6 +6,7 @@ import dns.name
 from dns.rdatatype import TXT
 
 from postroom.core.errors import OurError
+from postroom.local.patience import PATIENCE_SECONDS
 from postroom.local.stack import LocalStack
 from postroom.names.dns import Resolvers
 from postroom.names.dnssec import Bogus, Evidence, Insecure, TrustAnchors, validate
@@ -14,7 +15,9 @@ from postroom.names.dnssec.evidence import zones
 
 def why_not_believed(stack: LocalStack, name: str) -> list[str]:
     """The verdict, then its proof or the valid part of the chain of keys. Raises OurError if the key is proven."""
-    with Resolvers(f"udp://{stack.dns.address}") as resolvers:
+    with Resolvers(
+        f"udp://{stack.dns.address}", try_seconds=PATIENCE_SECONDS, budget_seconds=PATIENCE_SECONDS
+    ) as resolvers:
         anchors = TrustAnchors.parse(stack.tree.anchor_text)
         verdict = validate(dns.name.from_text(name), TXT, anchors, resolvers.asking(), time.time())
     match verdict:

@@ -8,6 +8,7 @@ from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.deployment import until
 from postroom.demo.names import ALICE, BOB
 from postroom.demo.stack import DM3_HOST, DemoStack
+from postroom.local.patience import PATIENCE_SECONDS
 from postroom.storage.mail.ids import id_of
 
 
@@ -48,4 +49,6 @@ def device_of(demo: DemoStack, name: str) -> Mailbox:
     """A client of the mailbox of a dm3 name, as on one of its owner's devices."""
     edge = ("127.0.0.1", demo.stack.edge.port)
     keys = demo.names.keys_of(name)
-    return Mailbox(f"https://{DM3_HOST}", name, keys, ca_file=demo.stack.authority.pem, connect=edge)
+    return Mailbox(
+        f"https://{DM3_HOST}", name, keys, ca_file=demo.stack.authority.pem, connect=edge, timeout=PATIENCE_SECONDS
+    )

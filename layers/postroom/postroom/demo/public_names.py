@@ -4,10 +4,11 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from postroom.core.leaky_bucket import LeakyBucket
 from postroom.local.chain.hosts import IPFS_GATEWAY, chain_endpoints
+from postroom.local.patience import PATIENCE_SECONDS
 from postroom.local.stack import LocalStack
 from postroom.names.dns import Resolvers
 from postroom.names.dns_registry import DnsRegistry
@@ -25,7 +26,6 @@ from postroom.names.registry import Registry
 from postroom.names.uris import uri_reader
 from postroom.net.https import HttpsClient
 
-_SECONDS: Final = 60.0
 """For a look-up: far more than it takes, because the machine may be busy."""
 
 
@@ -40,15 +40,17 @@ class PublicNames(NamedTuple):
 def public_names(stack: LocalStack) -> Iterator[PublicNames]:
     """Look-ups in DNS and in ENS, where both endpoints of the stack must say the same."""
     with ExitStack() as undo:
-        resolvers = undo.enter_context(Resolvers(f"udp://{stack.dns.address}", budget_seconds=_SECONDS))
+        resolvers = undo.enter_context(
+            Resolvers(f"udp://{stack.dns.address}", try_seconds=PATIENCE_SECONDS, budget_seconds=PATIENCE_SECONDS)
+        )
         anchors, ca_file = TrustAnchors.parse(stack.tree.anchor_text), str(stack.authority.pem)
         https = HttpsClient(
             lambda host: addresses(host, resolvers.asking()),
             port=stack.edge.port,
             allow_private=True,
             ca_file=ca_file,
-            connect_timeout=_SECONDS,
-            total_timeout=_SECONDS,
+            connect_timeout=PATIENCE_SECONDS,
+            total_timeout=PATIENCE_SECONDS,
         )
         contracts, urls = Contracts(), chain_endpoints(stack.edge.port)
         endpoints = connect_endpoints(
@@ -56,7 +58,7 @@ def public_names(stack: LocalStack) -> Iterator[PublicNames]:
             threads=lambda most: undo.enter_context(ThreadPoolExecutor(most)),
         )  # fmt: skip
         undo.callback(endpoints.close)
-        ens = Ens(endpoints, https, contracts, time.time, _SECONDS)
+        ens = Ens(endpoints, https, contracts, time.time, PATIENCE_SECONDS)
         rate = LeakyBucket(LOOK_UPS_PER_SECOND, LOOK_UPS_PER_SECOND * BURST_SECONDS, time.monotonic)
         registry = Registries(
             [

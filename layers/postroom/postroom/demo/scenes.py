@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Final
 
 from postroom.client import SendOutcome
@@ -24,7 +25,8 @@ from postroom.demo.names import ALICE, BOB, MALLORY
 from postroom.demo.stack import BUFFER, DM3_HOST, ORDER, RECEIVER, SENDER, SUBJECT, Correspondent, DemoStack
 from postroom.demo.submissions import evidence_of
 from postroom.local import pollyweb
-from postroom.net.https import HttpsClient
+from postroom.local.patience import PATIENCE_SECONDS
+from postroom.net.https import HttpsClient, HttpsResponse
 from postroom.protocols.dm3.explain import explain
 from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
 from postroom.protocols.nlweb.reasons import (
@@ -59,6 +61,8 @@ class Story:
             port=demo.stack.edge.port,
             allow_private=True,
             ca_file=str(demo.stack.authority.pem),
+            connect_timeout=PATIENCE_SECONDS,
+            total_timeout=PATIENCE_SECONDS,
         )
         self._first: dict[str, JsonValue] = {}
         self._known_rows: set[RowKey] = {row.key for row in demo.receiver.rows()}
@@ -185,22 +189,28 @@ class Story:
     def rotated(self) -> list[DemoRow]:
         """Scene 5: the sender rotates its key, and the cached one is fetched again once."""
         demo, name = self.demo, _key_name(self.demo.sender)
-        time.sleep(KEY_FLOOR_SECONDS)
-        before = self._key_queries(name)
-        demo.sender = replace(demo.sender, key=PrivateKey.generate("ed25519"))
-        demo.publish(demo.sender)
-        self._say(f"{SENDER} publishes {demo.sender.key.public.fingerprint} under the same selector, and signs with it")
-        envelope = self.envelope(demo.sender)
-        status, _ = self.post(envelope)
-        message = self.find_filed(demo.receiver, RECEIVER, envelope)
-        looked_up = self._key_queries(name) - before
-        expect(looked_up == 1, "the key was fetched exactly once", looked_up)
-        expect(
-            message.line.receipt["key_fingerprint"] == demo.sender.key.public.fingerprint,
-            "the message is verified with the new key",
-            message,
-        )
-        self._say(f"filed, verified with the new key; DNS queries for the key record meanwhile: {looked_up}")
+
+        def rotate() -> int | None:
+            time.sleep(KEY_FLOOR_SECONDS)
+            before = self._key_queries(name)
+            demo.sender = replace(demo.sender, key=PrivateKey.generate("ed25519"))
+            demo.publish(demo.sender)
+            fingerprint = demo.sender.key.public.fingerprint
+            self._say(f"{SENDER} publishes {fingerprint} under the same selector, and signs with it")
+            envelope = self.envelope(demo.sender)
+            status, _ = self.post(envelope)
+            message = self.find_filed(demo.receiver, RECEIVER, envelope)
+            expect(
+                message.line.receipt["key_fingerprint"] == fingerprint,
+                "the message is verified with the new key",
+                message,
+            )
+            looked_up = self._key_queries(name) - before
+            self._say(f"filed, verified with the new key; DNS queries for the key record meanwhile: {looked_up}")
+            return status if looked_up == 1 else None
+
+        # On a busy machine, a question whose answer is late is sent again.
+        status = until("the key was fetched exactly once", rotate)
         return [DemoRow("5", "signed with a rotated key", f"{status} Queued", "filed, after exactly one refetch")]
 
     def answered(self) -> list[DemoRow]:
@@ -387,9 +397,17 @@ class Story:
         until("the message is accepted", lambda: alice.send(Dm3Draft(BOB, text)).fate is SendOutcome.TAKEN or None)
 
     def post(self, envelope: Mapping[str, JsonValue], url: str = "") -> tuple[int, dict[str, str]]:
-        """Post an envelope; returns the status and the JSON of the response."""
+        """Post an envelope; returns the status and the JSON of the response.
+
+        Once more, if the inbox has to be asked later: it has one second for a key, and this machine may be busy.
+        """
         body = json.dumps(envelope, ensure_ascii=False).encode()
-        answer = self._https.post(url or NLWEB.inbox_url(RECEIVER), body, "application/json")
+
+        def attempt() -> HttpsResponse | None:
+            answer = self._https.post(url or NLWEB.inbox_url(RECEIVER), body, "application/json")
+            return None if answer.status == HTTPStatus.SERVICE_UNAVAILABLE else answer
+
+        answer = until("the inbox answers", attempt)
         return answer.status, json.loads(answer.body)
 
     def forgery(self) -> dict[str, JsonValue]:

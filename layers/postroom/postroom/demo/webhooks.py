@@ -15,6 +15,7 @@ from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.deployment import until
 from postroom.demo.stack import ORDERS, RECEIVER, DemoStack
 from postroom.local.gateway import GatewayRequest, GatewayResponse
+from postroom.local.patience import PATIENCE_SECONDS
 from postroom.protocols.nlweb.schema import NLWEB
 
 HOOK: Final = "hook.example"
@@ -49,7 +50,9 @@ def notified_of_an_order(demo: DemoStack, order: Callable[[], dict[str, JsonValu
     edge = ("127.0.0.1", demo.stack.edge.port)
     url = f"https://{NLWEB.host(RECEIVER)}"
     try:
-        with Mailbox(url, ORDERS, key, ca_file=demo.stack.authority.pem, connect=edge) as mailbox:
+        with Mailbox(
+            url, ORDERS, key, ca_file=demo.stack.authority.pem, connect=edge, timeout=PATIENCE_SECONDS
+        ) as mailbox:
             for old in mailbox.targets():
                 mailbox.remove_target(old.id)
             target = mailbox.add_target("webhook", f"https://{HOOK}/mail")

@@ -12,6 +12,8 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
+from postroom.local.patience import PATIENCE_SECONDS
+
 if TYPE_CHECKING:
     from botocore.client import BaseClient
     from mypy_boto3_apigatewayv2 import ApiGatewayV2Client
@@ -33,8 +35,8 @@ _CONFIG = Config(
     s3={"addressing_style": "path"},
     # An empty mapping, not None: None would read the environment.
     proxies={},
-    connect_timeout=5,
-    read_timeout=120,
+    connect_timeout=PATIENCE_SECONDS,
+    read_timeout=PATIENCE_SECONDS,
     max_pool_connections=64,
 )
 

@@ -14,13 +14,12 @@ from postroom.core.errors import OurError, SettingsError
 from postroom.local.clients import Clients
 from postroom.local.ignored_properties import made_by_cloudformation, set_ignored_properties
 from postroom.local.intrinsics import Evaluator, Resource
+from postroom.local.patience import PATIENCE_SECONDS
 from postroom.local.translate import translate
 from postroom.local.verify import verify
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation.type_defs import ParameterTypeDef
-
-STACK_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def _create_or_update(template_url: str, stack: str, clients: Clients, given: Ma
 
 
 def _wait(stack: str, clients: Clients) -> dict[str, str]:
-    end = time.monotonic() + STACK_SECONDS
+    end = time.monotonic() + PATIENCE_SECONDS
     cloudformation = clients("cloudformation")
     while True:
         found = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]

@@ -29,11 +29,11 @@ from postroom.local.clients import Clients
 from postroom.local.edge_sockets import EdgeSockets, SocketTarget
 from postroom.local.gateway import Api, GatewayRequest, GatewayResponse, GatewayRoute
 from postroom.local.invoke import InvocationError, invoke
+from postroom.local.patience import PATIENCE_SECONDS
 from postroom.local.ports import HOST
 from postroom.local.routes import find_functions
 from postroom.local.socket_gateway import SocketLimits
 
-IDLE_SECONDS = 30.0
 STOP_SECONDS = 1.0
 """How long running requests may take when the edge closes."""
 
@@ -73,7 +73,7 @@ class Edge:
         authority: Authority,
         port: int = 0,
         *,
-        idle_seconds: float = IDLE_SECONDS,
+        idle_seconds: float = PATIENCE_SECONDS,
         socket_limits: SocketLimits | None = None,
     ) -> None:
         self._authority = authority
@@ -220,7 +220,7 @@ class Edge:
             return gateway.failure(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         call = asyncio.get_running_loop().run_in_executor(self._pool, _invoke, target.clients, route.function, payload)
         try:
-            return await asyncio.wait_for(call, gateway.INTEGRATION_SECONDS)
+            return await asyncio.wait_for(call, PATIENCE_SECONDS)
         except TimeoutError:
             return gateway.failure(HTTPStatus.SERVICE_UNAVAILABLE)
 

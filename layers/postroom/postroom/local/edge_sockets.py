@@ -19,6 +19,7 @@ from postroom.local import gateway, socket_gateway
 from postroom.local.clients import Clients
 from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.local.invoke import InvocationError, invoke
+from postroom.local.patience import PATIENCE_SECONDS
 from postroom.local.ports import HOST
 from postroom.local.routes import find_fixed_answers, find_functions
 from postroom.local.socket_gateway import SocketApi, SocketConnection, SocketLimits
@@ -160,7 +161,7 @@ class EdgeSockets:
             self._pool, invoke, target.clients, function, json.dumps(event).encode()
         )
         try:
-            result = await asyncio.wait_for(call, socket_gateway.INTEGRATION_SECONDS)
+            result = await asyncio.wait_for(call, PATIENCE_SECONDS)
             return socket_gateway.read_socket_result(result)
         except (TimeoutError, InvocationError):
             return socket_gateway.write_failure(connection.id, request_id)

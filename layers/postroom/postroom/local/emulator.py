@@ -10,7 +10,8 @@ list):
 | MemorySize is not enforced; /tmp is the host's; there is no /opt, no `_HANDLER` | enforced; own; there |
 | roles are enforced, signatures are not: anybody who can reach the port is root of any account | both are |
 | a function has few processes (`Processes`); an invocation waits until one is free | there is always one more |
-| 16 long polls (20 s each) use up a function; after 30 s: 503, and the request is still executed | all run |
+| 16 long polls (20 s each) use up a function | all run |
+| a function, and a request to an API, may take 15 minutes | as long as its Timeout says; 30 s |
 | a reserved concurrency, or a mapping's maximum, above that number has no effect | calls beyond it are throttled |
 | a function that invokes itself and waits may time out | continues |
 | read units are a constant 0.5 or 1.0; write units are right | both are right |
@@ -37,10 +38,10 @@ from typing import IO, cast
 from postroom.core.errors import OurError
 from postroom.local import supervisor
 from postroom.local.clients import REGION, Clients
+from postroom.local.patience import PATIENCE_SECONDS
 from postroom.local.ports import HOST, free_port, require_free
 
-START_SECONDS = 300.0
-GRACE_SECONDS = 10.0
+GRACE_SECONDS = 120.0
 """How long it may take to write its state to disk; without state it need not wait."""
 
 
@@ -199,17 +200,17 @@ class Emulator:
         return environment
 
     def _wait_until_healthy(self, process: "subprocess.Popen[bytes]") -> None:
-        end = time.monotonic() + START_SECONDS
+        end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
             if process.poll() is not None:
                 raise OurError(f"the embedded AWS ended at once: {self._log_tail()}")
             if self._is_healthy():
                 return
             time.sleep(0.02)
-        raise OurError(f"the embedded AWS did not answer within {START_SECONDS:.0f} s: {self._log_tail()}")
+        raise OurError(f"the embedded AWS did not answer within {PATIENCE_SECONDS} s: {self._log_tail()}")
 
     def _is_healthy(self) -> bool:
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=2)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_SECONDS)
         try:
             connection.request("GET", "/_ministack/ready")
             return connection.getresponse().status == http.client.OK

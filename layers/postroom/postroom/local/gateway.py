@@ -31,7 +31,6 @@ from urllib.parse import parse_qsl, unquote
 MAX_REQUEST_BYTES = 10 * 1024 * 1024
 MAX_PAYLOAD_BYTES = 6 * 1024 * 1024
 """The largest event and result of Lambda, as JSON."""
-INTEGRATION_SECONDS = 30.0
 
 _HOP_BY_HOP = frozenset(
     {"connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"}

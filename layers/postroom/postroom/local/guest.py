@@ -31,10 +31,11 @@ import dns.query
 import dns.rcode
 from dns.rdatatype import A
 
+from postroom.local.patience import PATIENCE_SECONDS
+
 LOOPBACK = "127.0.0.1"
 RESOLV_CONF = "/etc/resolv.conf"
 _DNS_PORT, _HTTPS_PORT = 53, 443
-_LOOK_UP_SECONDS = 5.0
 _PACKAGES = Path(__file__).parents[2]
 
 _CONNECTS = ("socket.connect", "socket.sendto", "socket.sendmsg")
@@ -61,7 +62,7 @@ def run_guest(
     https_port: int,
     ca: Path,
     stdin: str = "",
-    seconds: float = 60,
+    seconds: float = PATIENCE_SECONDS,
 ) -> subprocess.CompletedProcess[str]:
     """Run a program (its text, or the path of its file) in a process of its own, with a clean environment.
 
@@ -155,7 +156,7 @@ def _redirect_names(network: GuestNetwork) -> None:
             return [LOOPBACK]
         try:
             query = dns.message.make_query(name, A)
-            said, _ = dns.query.udp_with_fallback(query, LOOPBACK, _LOOK_UP_SECONDS, network.dns_port)
+            said, _ = dns.query.udp_with_fallback(query, LOOPBACK, PATIENCE_SECONDS, network.dns_port)
         except dns.exception.Timeout as error:
             raise socket.gaierror(socket.EAI_AGAIN, f"no answer from the stack's DNS about {name}") from error
         except dns.exception.DNSException as error:

@@ -4,18 +4,22 @@ MiniStack itself starts one more process for each invocation that finds none idl
 above a limit, as AWS does. Here they wait: at most QUEUE invocations run at a time of a function that a queue feeds,
 and HTTP of any other. A batch is received from its queue only when it can run at once, because its visibility timeout
 begins then. MiniStack also ends all processes of a function when one of them dies before it is ready; here only that
-one ends. When MiniStack is told to stop, it waits for running invocations before it writes its state; here they are
+one ends. It ends a function by its Timeout, and waits 50 ms for what it logged; here, it gives them time. When
+MiniStack is told to stop, it waits for running invocations before it writes its state; here they are
 stopped. MiniStack asks for a permission `sqs:…Batch` of its own; here, as on AWS, whoever may send, delete or hide a
 message may do the same with a batch.
 
 tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
 """
 
+import array
 import asyncio
+import fcntl
 import functools
 import itertools
 import signal
 import sys
+import termios
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from threading import Condition
@@ -25,6 +29,8 @@ import hypercorn.asyncio
 import ministack.app
 from ministack.core import iam_actions, lambda_runtime
 from ministack.services import lambda_svc
+
+from postroom.local.patience import PATIENCE_SECONDS
 
 _LOOK_SECONDS: Final = 0.05
 Key = str
@@ -159,6 +165,40 @@ def fail_alone() -> None:
     lambda_runtime.Worker.invoke = invoke_alone
 
 
+def give_time() -> None:
+    """End only a function that hangs, and return all that it logged, on a busy machine, too.
+
+    MiniStack ends a function by its Timeout, and waits 50 ms for what it logged; later lines would be those of the
+    next invocation.
+    """
+    invoke, drain = lambda_runtime.Worker.invoke, lambda_runtime.Worker._drain_stderr_bounded
+
+    @functools.wraps(invoke)
+    def invoke_for_long(worker: Any, *args: Any, **kwargs: Any) -> Any:
+        worker.config = {**worker.config, "Timeout": PATIENCE_SECONDS}
+        return invoke(worker, *args, **kwargs)
+
+    @functools.wraps(drain)
+    def drain_all(worker: Any, **waits: float) -> str:
+        found = [drain(worker, **waits)]
+        while _has_unread_lines(worker):
+            found.append(drain(worker, **waits))
+        return "\n".join(lines for lines in found if lines)
+
+    lambda_runtime.Worker.invoke = invoke_for_long
+    lambda_runtime.Worker._drain_stderr_bounded = drain_all
+
+
+def _has_unread_lines(worker: Any) -> bool:
+    """Whether its process wrote lines that MiniStack's thread has not taken yet."""
+    process = worker._proc
+    if process is None or process.poll() is not None:
+        return False
+    size = array.array("i", [0])
+    fcntl.ioctl(process.stderr, termios.FIONREAD, size)
+    return size[0] > 0
+
+
 def stop_at_once(slots: InvocationSlots) -> None:
     """Let no invocation keep MiniStack from writing its state, for which it has little time when it is stopped."""
 
@@ -191,6 +231,7 @@ if __name__ == "__main__":
     slots = InvocationSlots(*map(int, sys.argv[1:]))
     bound_processes(slots)
     fail_alone()
+    give_time()
     authorize_batches_as_single_messages()
     stop_at_once(slots)
     del sys.argv[1:]  # MiniStack reads arguments, too

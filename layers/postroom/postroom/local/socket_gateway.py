@@ -27,7 +27,6 @@ from urllib.parse import unquote
 
 MAX_MESSAGE_BYTES = 128 * 1024
 """Of a message, and of an answer."""
-INTEGRATION_SECONDS = 29.0
 DEFAULT_ROUTE = "$default"
 ROUTE_SELECTION: Final = "$request.body.action"
 """The expression by which a message selects its route; the only one that is known here."""

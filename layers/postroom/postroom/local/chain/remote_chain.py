@@ -8,9 +8,9 @@ from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue, parse
 from postroom.crypto.encodings import read_hex, write_hex
 from postroom.local.chain.evm import TransactionRefusedError
+from postroom.local.patience import PATIENCE_SECONDS
 
 MAX_ANSWER_BYTES: Final = 1 << 20
-_SECONDS: Final = 30.0
 
 
 class JsonRpcHost(Protocol):
@@ -49,7 +49,7 @@ class RemoteChain:
     def _result(self, method: str, *params: JsonValue) -> JsonValue:
         body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
         try:
-            root = parse(self._endpoint.post(body, _SECONDS), max_bytes=MAX_ANSWER_BYTES)
+            root = parse(self._endpoint.post(body, PATIENCE_SECONDS), max_bytes=MAX_ANSWER_BYTES)
         except TheirError:
             raise TransactionRefusedError("the endpoint does not answer in JSON") from None
         answer = root if isinstance(root, dict) else {}

@@ -3,6 +3,7 @@
 import base64
 import os
 import time
+from pathlib import Path
 
 import boto3
 import fixturelib
@@ -63,8 +64,16 @@ def _slow(event):
     return "slept"
 
 
+def _hold(event):
+    """Stay until the test lets all go on."""
+    while Path(os.environ["HOME"], "stay").exists():
+        time.sleep(0.02)
+    return "held"
+
+
 ANSWERS = {
     "fail": _fail,
+    "hold": _hold,
     "exit": lambda event: os._exit(3),
     "queue": _queue,
     "where": _where,
