@@ -203,7 +203,7 @@ def main() -> None:
     parser.add_argument("--messages", type=int, default=400, help="the number of messages; default: %(default)s")
     parser.add_argument("--senders", type=int, default=6, help="the number of concurrent senders; default: %(default)s")
     parser.add_argument(
-        "--seconds", type=int, default=180, help="the time in which all must be filed; default: %(default)s"
+        "--seconds", type=float, default=180, help="the time in which all must be filed; default: %(default)s"
     )
     said = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="postroom-burst-") as folder, running(Path(folder)) as stack:

@@ -3,6 +3,7 @@ import asyncio
 import httpx
 import msgspec
 from tests.http.dcp_peers import OWNER
+from tests.patience import PATIENCE
 
 from postroom.api.dcp import GuardianDescription
 from postroom.client.mailbox.dcp_driver import AsyncDcpDriver
@@ -23,8 +24,8 @@ def test_a_driver_that_is_closed_while_it_asks_for_a_websocket_opens_none() -> N
 
         async with await asyncio.start_server(lambda *it: connected.append(it), "127.0.0.1", 0) as server:
             driver = AsyncDcpDriver(
-                "https://nlweb.shop.com", OWNER, route=HostRoute(connect=server.sockets[0].getsockname()), timeout=1.0,
-                transport=httpx.MockTransport(lambda _: httpx.Response(500)), describe=describe,
+                "https://nlweb.shop.com", OWNER, route=HostRoute(connect=server.sockets[0].getsockname()),
+                timeout=PATIENCE, transport=httpx.MockTransport(lambda _: httpx.Response(500)), describe=describe,
             )  # fmt: skip
             return await driver.ask(WAIT)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-CALL_SECONDS = 600
+from tests.patience import PATIENCE
 
 
 class RefusedError(Exception):
@@ -47,7 +47,7 @@ class AnsweringProcess:
         process = self._process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
-        watchdog = threading.Timer(CALL_SECONDS, process.kill)
+        watchdog = threading.Timer(PATIENCE, process.kill)
         watchdog.start()
         try:
             process.stdin.write(json.dumps({"call": name, "args": args}).encode() + b"\n")

@@ -11,7 +11,7 @@ from tests.peers.made import Recipe, UnavailableError, made
 def packages(name: str, home: Path, *more: str) -> Recipe:
     """The packages of the lock in `home`, and the other files that npm needs there."""
     files = (".npmrc", "package.json", "package-lock.json", *more)
-    return Recipe(name, home, files, ("node", "npm"), ("npm", "ci"), seconds=300)
+    return Recipe(name, home, files, ("node", "npm"), ("npm", "ci"), seconds=1200)
 
 
 def required(recipe: Recipe, what: str) -> Path:

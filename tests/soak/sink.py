@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
+from tests.patience import PATIENCE
+
 from postroom.local.ports import HOST
 from postroom.protocols.nlweb.manifest import manifest_of
 
@@ -30,7 +32,7 @@ class Sink:
 
         class Handler(BaseHTTPRequestHandler):
             # Each request of the courier has a connection of its own, so many may wait.
-            timeout = 10
+            timeout = PATIENCE
 
             def do_GET(self) -> None:
                 domain = self.headers["Host"].partition(":")[0].partition(".")[2]

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import trustme
+from tests.patience import PATIENCE
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Request, Response
 
@@ -20,5 +21,8 @@ async def serving(
     """A server for HOST, and where it listens. `answer`: instead of opening a WebSocket."""
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert(HOST).configure_cert(tls)
-    async with serve(handler, "127.0.0.1", 0, ssl=tls, process_request=answer, max_size=2**24) as server:
+    async with serve(
+        handler, "127.0.0.1", 0, ssl=tls, process_request=answer, max_size=2**24, open_timeout=PATIENCE,
+        ping_interval=None, close_timeout=PATIENCE,
+    ) as server:  # fmt: skip
         yield "127.0.0.1", server.sockets[0].getsockname()[1]

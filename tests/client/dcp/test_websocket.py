@@ -12,6 +12,7 @@ import pytest
 import trustme
 from tests.client.dcp.ends import LIMITS, QUICK, echo, run
 from tests.client.dcp.sockets import HOST, URL, Handler, serving
+from tests.patience import PATIENCE
 from tests.protocols.dcp.guarded import OWNER, US, Bank
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame, Opcode
@@ -52,7 +53,7 @@ def ca_file(authority: trustme.CA, tmp_path: Path) -> str:
 
 
 def opened(ca_file: str, at: tuple[str, int], **members: Any) -> AsyncConnection:
-    settings = {"identities": IdentityMemory(), "retries": QUICK, "close_timeout": 1.0} | members
+    settings = {"identities": IdentityMemory(), "retries": QUICK, "timeout": PATIENCE, "close_timeout": 1.0} | members
     return AsyncConnection(URL, OWNER, ca_file=ca_file, connect=at, **settings)
 
 

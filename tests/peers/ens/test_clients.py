@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.local.chain.names import KEY, NAMES, Known
+from tests.patience import PATIENCE
 from tests.peers.answering import RefusedError
 from tests.peers.ens.anvil import hexed
 from tests.peers.ens.conftest import Clients, ReadChain
@@ -83,5 +84,7 @@ def test_a_client_makes_a_transaction_and_we_see_its_nonce_and_what_it_gave(
 
 def held(chain: ReadChain, sender: bytes, receiver: bytes) -> list[int]:
     questions = (NonceOf(sender), BalanceOf(receiver))
-    agreed = chain.look_up.endpoints.agree(questions, lambda outcomes: outcomes, seconds=60, now=chain.look_up.clock())
+    agreed = chain.look_up.endpoints.agree(
+        questions, lambda outcomes: outcomes, seconds=PATIENCE, now=chain.look_up.clock()
+    )
     return [int.from_bytes(outcome.data) for outcome in agreed.said]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.local.chain.names import ALICE, KEY, NAMES
+from tests.patience import PATIENCE
 from tests.peers.ens.anvil import OWNER
 from tests.peers.ens.conftest import Chains, ReadChain
 
@@ -35,7 +36,7 @@ def call(contract: bytes, function: str, *values: Any) -> Call:
 
 
 def outcomes(chain: ReadChain, calls: Iterable[Call]) -> list[Outcome]:
-    agreed = chain.look_up.endpoints.agree(list(calls), lambda said: said, seconds=60, now=chain.look_up.clock())
+    agreed = chain.look_up.endpoints.agree(list(calls), lambda said: said, seconds=PATIENCE, now=chain.look_up.clock())
     return list(agreed.said)
 
 

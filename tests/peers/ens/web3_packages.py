@@ -21,7 +21,7 @@ PACKAGES: Final = Recipe(
     (_LOCK,),
     (),
     (sys.executable, "-m", "pip", "install", *_OPTIONS, "--target", _FOLDER, "--requirement", _LOCK),
-    seconds=300,
+    seconds=1200,
 )
 
 

@@ -15,7 +15,7 @@ PROGRAM: Final = Recipe(
     # go-ethereum recovers keys in C. Without a compiler, Go would leave that out, and the program would not build.
     ("go", "gcc"),
     ("go", "build", "-buildvcs=false", "-mod=readonly", "-trimpath", "-o", "peer", "."),
-    seconds=300,
+    seconds=1200,
 )
 
 
