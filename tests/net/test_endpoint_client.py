@@ -44,6 +44,15 @@ def client_of() -> Iterator[ClientOf]:
         yield opened
 
 
+def certified(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """A server's TLS for 127.0.0.1, and the file with its authority."""
+    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    ca_file = folder / "ca.pem"
+    authority.cert_pem.write_to_path(str(ca_file))
+    return context, ca_file
+
+
 def test_a_body_is_posted_to_the_url_and_answered(serve: Serve, client_of: ClientOf) -> None:
     endpoint = serve(lambda body: body[::-1])
     client = client_of(endpoint)
@@ -192,10 +201,7 @@ def test_whoever_waits_for_an_answer_does_so_no_longer_when_the_client_is_closed
         over.wait(PATIENCE)
         return body
 
-    authority, context = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    ca_file = tmp_path / "ca.pem"
-    authority.cert_pem.write_to_path(str(ca_file))
+    context, ca_file = certified(tmp_path)
     tls = scheme == "https"
     with fake_endpoint(is_silent, context if tls else None) as endpoint, ThreadPoolExecutor(1) as pool:
         client = client_of(endpoint, scheme, ca_file if tls else None)
@@ -205,8 +211,19 @@ def test_whoever_waits_for_an_answer_does_so_no_longer_when_the_client_is_closed
         with pytest.raises(EndpointError):
             post.result(PATIENCE)
         over.set()
-    with pytest.raises(EndpointError):
-        client.post(b"[]", PATIENCE)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_closed_client_leaves_no_connection_open(client_of: ClientOf, tmp_path: Path, scheme: str) -> None:
+    context, ca_file = certified(tmp_path)
+    tls = scheme == "https"
+    with fake_endpoint(lambda body: body, context if tls else None) as endpoint:
+        client = client_of(endpoint, scheme, ca_file if tls else None)
+        client.close()
+        with pytest.raises(EndpointError):
+            client.post(b"[]", PATIENCE)
+        collect()  # a socket that is not closed is a warning then, and warnings are errors
+        assert endpoint.bodies == []
 
 
 def test_no_connection_is_told_without_the_url(serve: Serve, client_of: ClientOf) -> None:

@@ -58,14 +58,14 @@ def test_a_long_request_is_sent_in_pieces_that_have_the_deadline() -> None:
         stream.read(10)
 
 
-def test_a_stream_whose_time_is_over_before_tls_is_closed() -> None:
-    below = RecordingStream()
-    with pytest.raises(httpcore.TimeoutException):
-        TimedStream(below, late).start_tls(ssl.create_default_context())
-    assert below.is_closed
-
-
 def test_an_answer_to_a_request_that_nobody_reads_to_its_end_is_read() -> None:
     stream = TimedStream(RecordingStream(has_ended=True), lambda: 1.0)
     stream.write(b"x")
     assert stream.read(10) == b"answer"
+
+
+def test_a_stream_whose_deadline_passes_before_tls_is_closed() -> None:
+    below = RecordingStream()
+    with pytest.raises(httpcore.TimeoutException):
+        TimedStream(below, late).start_tls(ssl.create_default_context())
+    assert below.is_closed

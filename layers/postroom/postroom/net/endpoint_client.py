@@ -161,8 +161,10 @@ class _Connection:
     def _note_socket(self, event: str, info: Mapping[str, Any]) -> None:
         if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             return
-        self._socket = info["return_value"].get_extra_info("socket")
+        stream = info["return_value"]
+        self._socket = stream.get_extra_info("socket")
         if self._is_interrupted:
+            stream.close()  # httpcore does not have it yet
             raise httpcore.ConnectError("it was interrupted")
 
 

@@ -57,13 +57,13 @@ class TimedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore.NetworkStream:
-        """The stream in TLS, with the same deadline."""
+        """The stream in TLS, with the same deadline. Closes it if that fails, because httpcore would not."""
         try:
             seconds = min(self._most_for_tls, self._seconds_left())
-        except httpcore.TimeoutException:
-            self._stream.close()  # httpcore closes a stream only once it has the one in TLS
+            secured = self._stream.start_tls(ssl_context, server_hostname, seconds)
+        except BaseException:
+            self.close()
             raise
-        secured = self._stream.start_tls(ssl_context, server_hostname, seconds)
         return TimedStream(secured, self._seconds_left, self._most_for_tls)
 
     def get_extra_info(self, info: str) -> object:
