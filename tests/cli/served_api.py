@@ -1,14 +1,14 @@
 """A mailbox API over real TLS, for commands of owners."""
 
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.fakes.servers import ThreadedServer, running_server
 from tests.http.api_stack import ApiStack
 
 from postroom.cli.descriptor import Descriptor
@@ -72,16 +72,9 @@ def serve(api: ApiStack, folder: Path) -> Iterator[ServedApi]:
     authority = Authority(folder / "ca")
     context: ssl.SSLContext = authority.server_context(HOST)
     context.set_alpn_protocols(["http/1.1"])
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with running_server(ThreadedServer(("127.0.0.1", 0), Handler), context) as server:
         served = ServedApi(api, server.server_port, authority.pem, folder / "local.json")
         Descriptor("127.0.0.1:9", "", str(authority.pem), server.server_port, "http://127.0.0.1:9", {}).write(
             served.local
         )
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield served
-        finally:
-            server.shutdown()
-            thread.join()
+        yield served

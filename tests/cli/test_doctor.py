@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ import trustme
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.cli.conftest import Postroom, code_of
+from tests.fakes.servers import LoopbackServer, running_server
 from tests.names.ipfs.trees import car_of, file_of
 
 from postroom.crypto.rsa_ed25519 import PrivateKey
@@ -78,14 +79,9 @@ def serving(context: ssl.SSLContext) -> Iterator[FakeWeb]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
             """Say nothing."""
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with running_server(LoopbackServer(("127.0.0.1", 0), Handler), context) as server:
         web = FakeWeb(server.server_port)
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
         yield web
-        server.shutdown()
-        thread.join()
 
 
 @dataclass(frozen=True)
@@ -498,9 +494,11 @@ def listening(say: bytes) -> Iterator[int]:
 
         thread = threading.Thread(target=run)
         thread.start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
 
 
 def test_a_host_without_tls(visit: Visit, web: FakeWeb) -> None:

@@ -2,14 +2,14 @@
 
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import FakeDns, Postroom
+from tests.fakes.servers import LoopbackServer, running_server
 
 from postroom.cli.descriptor import Descriptor
 from postroom.local.authority import Authority
@@ -51,8 +51,7 @@ def fake_inboxes(fake_dns: FakeDns, tmp_path: Path) -> Iterator[FakeInboxes]:
     authority = Authority(tmp_path / "ca")
     context: ssl.SSLContext = authority.server_context("nlweb.receiver.example", "pw.receiver.example", "127.0.0.1")
     context.set_alpn_protocols(["http/1.1"])
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with running_server(LoopbackServer(("127.0.0.1", 0), Handler), context) as server:
         fake_inboxes.port = server.server_port
         fake_inboxes.options = (
             "--resolver", fake_dns.resolver, "--ca-file", str(authority.pem),
@@ -62,11 +61,7 @@ def fake_inboxes(fake_dns: FakeDns, tmp_path: Path) -> Iterator[FakeInboxes]:
         fake_inboxes.descriptor = Descriptor(
             fake_dns.resolver, fake_dns.tree.anchor_text, str(authority.pem), fake_inboxes.port, here, {}
         )
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
         yield fake_inboxes
-        server.shutdown()
-        thread.join()
 
 
 def test_the_receiver_and_the_dialect_determine_the_host(

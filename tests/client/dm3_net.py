@@ -2,13 +2,13 @@
 
 import json
 import ssl
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Protocol
 
+from tests.fakes.servers import LoopbackServer, running_server
 from tests.pipeline.delivery_service import BOB, SERVICE, DeliveryService
 
 from postroom.names.profiles import Profiles
@@ -89,13 +89,6 @@ def served(net: Answering, context: ssl.SSLContext) -> Iterator[None]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
             """Log nothing."""
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with running_server(LoopbackServer(("127.0.0.1", 0), Handler), context) as server:
         net.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield
-        finally:
-            server.shutdown()
-            thread.join()
+        yield

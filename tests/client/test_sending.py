@@ -2,14 +2,14 @@
 
 import json
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 import trustme
+from tests.fakes.servers import LoopbackServer, running_server
 from tests.patience import PATIENCE
 
 from postroom.client import Sender, SendOutcome, deliver
@@ -64,14 +64,9 @@ def fake_inbox(tmp_path: Path) -> Iterator[FakeInbox]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ca.issue_cert(NLWEB.host(RECEIVER), POLLYWEB.host(RECEIVER)).configure_cert(context)
     ca.cert_pem.write_to_path(tmp_path / "ca.pem")
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+    with running_server(LoopbackServer(("127.0.0.1", 0), Handler), context) as server:
         fake_inbox.port, fake_inbox.ca_file = server.server_port, str(tmp_path / "ca.pem")
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
         yield fake_inbox
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")

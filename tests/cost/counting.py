@@ -12,7 +12,6 @@ whose condition fails reports none, and costs the units of the existing item, by
 import io
 import json
 import os
-import threading
 import time
 from base64 import b64decode, b64encode
 from collections import Counter
@@ -29,6 +28,7 @@ from tests.aws import Clients, Deployed, deploy
 from tests.cost.items import Item, item_bytes, write_units
 from tests.fakes.clock import FakeClock
 from tests.fakes.post_offices import FakePostOffices
+from tests.fakes.servers import running_server
 from tests.functions.delivery_service import open_service
 from tests.functions.samples import (
     ALICE,
@@ -211,19 +211,13 @@ class CountedStack:
         store.storage.mailboxes.set_keys(RECEIVER, [b64encode(self._key.public.spki()).decode()])
         store.storage.signing_keys.put(RECEIVER, "pk1", self._key)
         self._zones.put(ELSEWHERE, "nlweb IN A 127.0.0.1\n")
-        with FakePostOffices(authority, {ELSEWHERE: ELSEWHERE}) as server:
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-            thread.start()
+        with running_server(FakePostOffices(authority, {ELSEWHERE: ELSEWHERE})) as server:
             self.running.settings |= {
                 "OUTBOUND_PORT": str(server.server_port),
                 "OUTBOUND_CA_FILE": str(authority.pem),
                 "OUTBOUND_ALLOW_PRIVATE": "true",
             }
-            try:
-                yield self._sign_in()
-            finally:
-                server.shutdown()
-                thread.join()
+            yield self._sign_in()
 
     def send(self, token: str, tokens: Sequence[str], size: int = SMALL) -> tuple[Counted, list[str]]:
         """Send messages one by one, with `tokens`; returns the counts of the mailbox API, and what it queued."""

@@ -1,9 +1,8 @@
 """docs/receive/notifications.md, followed: a webhook is verified, and told over real HTTPS that real mail came in."""
 
 import re
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from tests.end_to_end.shells import Shell
 from tests.end_to_end.test_mailbox_api_page import BLOCKS as COUNTER
 from tests.end_to_end.test_mailbox_api_page import shell
 from tests.end_to_end.test_openssl_and_curl import tools
+from tests.fakes.servers import LoopbackServer, running_server
 
 from postroom.demo.deployment import until
 from postroom.demo.scenes import Story
@@ -61,16 +61,11 @@ class Receiver:
 def receiver(demo_stack: DemoStack) -> Iterator[Receiver]:
     """At the port of all hosts of this stack, at an address of its own."""
     made = Receiver()
-    with HTTPServer(("127.0.0.2", demo_stack.stack.edge.port), made.hook) as server:
-        context = demo_stack.stack.authority.server_context(HOST)
-        context.set_alpn_protocols(["http/1.1"])
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    context = demo_stack.stack.authority.server_context(HOST)
+    context.set_alpn_protocols(["http/1.1"])
+    with running_server(LoopbackServer(("127.0.0.2", demo_stack.stack.edge.port), made.hook), context):
         demo_stack.stack.tree.put(HOST, "@ IN A 127.0.0.2\n")
         yield made
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 
 from tests.fakes.dripping import parts_of
+from tests.fakes.servers import ThreadedServer, running_server
 
 Answered = bytes | tuple[int, dict[str, str], bytes]
 """The body of an answer with status 200; or its status, headers and body."""
@@ -14,10 +14,8 @@ Answer = Callable[[bytes], Answered]
 """The answer to a body."""
 
 
-class FakeEndpoint(ThreadingHTTPServer):
+class FakeEndpoint(ThreadedServer):
     """`answer`: may be changed; `bodies`: that were posted; `paths`: to which; `connections`: how many were made."""
-
-    daemon_threads = True
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -29,9 +27,6 @@ class FakeEndpoint(ThreadingHTTPServer):
     def process_request(self, request: object, client_address: object) -> None:
         self.connections += 1
         super().process_request(request, client_address)  # type: ignore[arg-type]
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Whoever hangs up is none of a test's business."""
 
     @property
     def port(self) -> int:
@@ -66,11 +61,5 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def fake_endpoint(answer: Answer, tls: ssl.SSLContext | None = None) -> Iterator[FakeEndpoint]:
     """A running endpoint. `tls`: the context of a server."""
-    with FakeEndpoint(answer) as server:
-        if tls:
-            server.socket = tls.wrap_socket(server.socket, server_side=True)
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
+    with running_server(FakeEndpoint(answer), tls) as server:
         yield server
-        server.shutdown()
-        thread.join()

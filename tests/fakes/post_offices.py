@@ -1,14 +1,16 @@
 """Post offices of other domains on one loopback port with real TLS: manifests, and buffers that accept Feedback."""
 
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.fakes.servers import LoopbackServer
 
 from postroom.local.authority import Authority
 from postroom.protocols.nlweb.manifest import domain_of_host, manifest_of
 from postroom.protocols.nlweb.schema import NLWEB
 
 
-class FakePostOffices(HTTPServer):
+class FakePostOffices(LoopbackServer):
     """Each domain in `buffers` names its buffer in its manifest. `posted`: all messages received; `taken`: the domains
     at which a message was accepted.
 

@@ -3,13 +3,13 @@
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import NamedTuple
 
 import trustme
 from tests.fakes.dripping import parts_of
+from tests.fakes.servers import ThreadedServer, running_server
 from tests.patience import PATIENCE
 
 from postroom.names.ipfs.car import MAX_CAR_BYTES
@@ -37,20 +37,14 @@ Answers = Page | Callable[[str], Page]
 """The answer to every request, or by path."""
 
 
-class FakeWeb(ThreadingHTTPServer):
+class FakeWeb(ThreadedServer):
     """`pages`: by host, and may be changed; other hosts do not exist. `requested`: what was, in order."""
 
-    daemon_threads = True
-
-    def __init__(self, pages: dict[str, Answers], tls: ssl.SSLContext, ca_file: str) -> None:
+    def __init__(self, pages: dict[str, Answers], ca_file: str) -> None:
         self.pages = pages
         self.requested: list[Requested] = []
         self._ca_file = ca_file
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.socket = tls.wrap_socket(self.socket, server_side=True)
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Whoever hangs up is none of a test's business."""
 
     @property
     def hosts(self) -> list[str]:
@@ -124,9 +118,5 @@ def fake_web(
     tls.sni_callback = certify
     ca_file = folder / "ca.pem"
     authority.cert_pem.write_to_path(str(ca_file))
-    with FakeWeb(pages, tls, str(ca_file)) as web:
-        thread = Thread(target=web.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
+    with running_server(FakeWeb(pages, str(ca_file)), tls) as web:
         yield web
-        web.shutdown()
-        thread.join()

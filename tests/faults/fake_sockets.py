@@ -1,8 +1,9 @@
 """The WebSockets of peers of DCP, as API Gateway lets a function send to them."""
 
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import NamedTuple
 
+from tests.fakes.servers import LoopbackServer
 from tests.functions.samples import SOCKET_HOST
 
 from postroom.local.authority import Authority
@@ -26,7 +27,7 @@ class Sent(NamedTuple):
         return self.status == 200
 
 
-class FakeSockets(HTTPServer):
+class FakeSockets(LoopbackServer):
     """The host SOCKET_HOST. `status`: of its answers; `sent`: all that came."""
 
     def __init__(self, authority: Authority, port: int) -> None:

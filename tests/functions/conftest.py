@@ -1,6 +1,5 @@
 """Fixtures for tests of the functions: a deployment in moto with receiver.example, signed zones, a post office."""
 
-import threading
 import time
 from collections.abc import Iterator
 from copy import copy
@@ -12,6 +11,7 @@ from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
 from tests.fakes.post_offices import FakePostOffices
+from tests.fakes.servers import running_server
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, SELECTOR, SENDER, SUBJECT, published_key
 from tests.functions.stack import FunctionsStack, functions_stack
 
@@ -45,12 +45,8 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 def post_offices(authority: Authority) -> Iterator[FakePostOffices]:
-    with FakePostOffices(authority, {SENDER: BUFFER}) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with running_server(FakePostOffices(authority, {SENDER: BUFFER})) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @cache

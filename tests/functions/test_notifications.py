@@ -2,12 +2,11 @@
 
 import json
 import socket
-import threading
 import time
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import boto3
@@ -15,6 +14,7 @@ import pytest
 import standardwebhooks.webhooks
 from standardwebhooks import Webhook, WebhookVerificationError
 from tests.fakes.post_offices import FakePostOffices
+from tests.fakes.servers import LoopbackServer, running_server
 from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, MADE_AT, RECEIVER, SOCKET, SOCKET_HOST, events, published_key, sqs
 from tests.functions.stack import MOTO_REGION, FunctionsStack, Json, functions_stack
@@ -31,7 +31,7 @@ AT = f"/mailboxes/{RECEIVER}/notifications"
 HOOK = "hook.example"
 
 
-class Hook(HTTPServer):
+class Hook(LoopbackServer):
     """A receiver of webhooks. `got`: (path, headers, body) of each. `answers`: the statuses to come, then 204.
 
     `body`: of its answers; `location`: where a redirect leads; `slowly`: seconds between the bytes of an answer.
@@ -81,12 +81,8 @@ def hook(authority: Authority, zones: ZoneTree, post_offices: FakePostOffices) -
     """At the port of all other hosts here, at an address of its own."""
     zones.put(HOOK, "@ IN A 127.0.0.2\n")
     zones.put(SOCKET_HOST, "@ IN A 127.0.0.2\n")
-    with Hook(authority, post_offices.server_port) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with running_server(Hook(authority, post_offices.server_port)) as server:
         yield server
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import socketserver
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -13,6 +12,7 @@ import dns.name
 import dns.rrset
 import pytest
 from dns.rdatatype import RRSIG, TXT, RdataType
+from tests.fakes.servers import ToleratesDisconnects, running_server
 from tests.names.messages import answer_of, message_of
 from tests.names.patience import patient
 
@@ -152,6 +152,10 @@ def stripped() -> Change:
 Handler = Callable[[bytes], bytes | None]
 
 
+class _TcpServer(ToleratesDisconnects, socketserver.TCPServer):
+    """Serves DNS over TCP with any bytes."""
+
+
 @pytest.fixture
 def serve() -> Iterator[Callable[[str, Handler], str]]:
     """A server on loopback, "udp" or "tcp", that answers a query with any bytes; yields its setting."""
@@ -173,15 +177,9 @@ def serve() -> Iterator[Callable[[str, Handler], str]]:
                         self.wfile.write(struct.pack("!H", len(reply)) + reply)
 
             server: socketserver.BaseServer = (
-                socketserver.UDPServer(("127.0.0.1", 0), Udp)
-                if scheme == "udp"
-                else socketserver.TCPServer(("127.0.0.1", 0), Tcp)
+                socketserver.UDPServer(("127.0.0.1", 0), Udp) if scheme == "udp" else _TcpServer(("127.0.0.1", 0), Tcp)
             )
-            stack.enter_context(server)
-            thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.shutdown)
+            stack.enter_context(running_server(server))
             return f"{scheme}://127.0.0.1:{server.server_address[1]}"
 
         yield serve
@@ -199,11 +197,7 @@ def serve_bytes() -> Iterator[Callable[[bytes], str]]:
                     self.rfile.read(length)
                     self.wfile.write(reply)
 
-            server = stack.enter_context(socketserver.TCPServer(("127.0.0.1", 0), Tcp))
-            thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.shutdown)
+            server = stack.enter_context(running_server(_TcpServer(("127.0.0.1", 0), Tcp)))
             return f"tcp://127.0.0.1:{server.server_address[1]}"
 
         yield serve

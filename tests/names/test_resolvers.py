@@ -3,7 +3,7 @@ import ssl
 import threading
 import time
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import SimpleNamespace
 
 import dns.message
@@ -14,6 +14,7 @@ import pytest
 import trustme
 from dns.rdatatype import NSEC, NSEC3, RRSIG, TXT
 from tests.fakes.clock import FakeClock
+from tests.fakes.servers import LoopbackServer, running_server
 from tests.names.patience import patient
 from tests.patience import PATIENCE
 
@@ -228,18 +229,13 @@ def doh(server):
     ca = trustme.CA()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     ca.issue_cert("localhost").configure_cert(context)
-    front = HTTPServer(("127.0.0.1", 0), Handler)
-    front.socket = context.wrap_socket(front.socket, server_side=True)
+    front = LoopbackServer(("127.0.0.1", 0), Handler)
     front.status, front.body, front.drips, front.connections = 200, None, False, 0
     front.setting = f"https://localhost:{front.server_address[1]}/dns-query"
     front.trust = ssl.create_default_context()
     ca.configure_trust(front.trust)
-    thread = threading.Thread(target=front.serve_forever, args=(0.01,))
-    thread.start()
-    yield front
-    front.shutdown()
-    thread.join()
-    front.server_close()
+    with running_server(front, context):
+        yield front
 
 
 def test_a_resolver_may_speak_https(doh):

@@ -3,15 +3,15 @@
 import json
 import ssl
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import trustme
+from tests.fakes.servers import ThreadedServer, running_server
 from tests.patience import PATIENCE
 
 from postroom.core.ijson import parse
@@ -39,10 +39,8 @@ class Posted(NamedTuple):
     body: bytes
 
 
-class RecordingInbox(ThreadingHTTPServer):
+class RecordingInbox(ThreadedServer):
     """Stores requests, and answers each with `answer`."""
-
-    daemon_threads = True
 
     def __init__(self, ca: trustme.CA) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -126,9 +124,5 @@ def fake_network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeNetwo
     tree = ZoneTree()
     tree.put(RECEIVER, HOSTS)
     tree.put("receiver.pollyweb.org", HOSTS)
-    with DnsServer(tree) as dns, RecordingInbox(ca) as inbox:
-        thread = threading.Thread(target=inbox.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
+    with DnsServer(tree) as dns, running_server(RecordingInbox(ca)) as inbox:
         yield FakeNetwork(tree, dns, inbox, pem)
-        inbox.shutdown()
-        thread.join()

@@ -7,9 +7,10 @@ import json
 import ssl
 import threading
 from collections import Counter, defaultdict
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Final
 
+from tests.fakes.servers import ThreadedServer
 from tests.patience import PATIENCE
 
 from postroom.local.ports import HOST
@@ -76,16 +77,11 @@ class Sink:
             return 503
 
 
-class _Server(ThreadingHTTPServer):
+class _Server(ThreadedServer):
     """TLS by connection, in the connection's own thread: a slow handshake must not hold up the others."""
 
-    daemon_threads = True
     context: ssl.SSLContext
 
     def finish_request(self, request: object, client_address: object) -> None:
         with self.context.wrap_socket(request, server_side=True) as tls:  # type: ignore[arg-type]
             super().finish_request(tls, client_address)  # type: ignore[arg-type]
-
-    def handle_error(self, *_: object) -> None:
-        # A courier that is killed breaks the connection.
-        return
