@@ -1,4 +1,4 @@
-"""Tiers: a run plays what it should, says what it leaves out, and no costly test is taken for a quick one."""
+"""Tiers: a run plays what it should, says what it leaves out and what is slow, and no test starts what it may not."""
 
 import os
 import re
@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.costs import is_tool, table_of
 from tests.proof import Part, chosen, parts
 
 ROOT = Path(__file__).parent.parent
@@ -35,12 +36,13 @@ def shared():
     burn()
 
 def test_quick(shared): ...
-def test_dear(): burn()
+def test_slow(): burn()
 def test_starts_the_emulator(): start("ministack")
 def test_starts_java(): start("java")
+def test_starts_a_tool(): subprocess.run(["sh", "-c", "cd / && npm --version"])
 
 @pytest.mark.stack(tier="quick")
-def test_dear_and_marked():
+def test_slow_and_marked():
     burn()
     start("ministack")
 
@@ -82,44 +84,104 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> str:
     return play(tmp_path_factory.mktemp("quick"), "--tier", "quick", "--rotation", "3", "--hypothesis-seed=7")
 
 
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A run of the tier `proof`."""
+    return play(tmp_path_factory.mktemp("proof"), "--tier", "proof", "--hypothesis-seed=8")
+
+
+def numbers(printed: str) -> list[str]:
+    """The examples of the property test."""
+    return re.findall(r"^number (.+)", printed, re.MULTILINE)
+
+
 def test_quick_plays_unmarked_tests_and_those_whose_marker_says_so(quick: str) -> None:
-    assert outcomes(quick, "PASSED") == {"test_quick", "test_dear_and_marked", "test_amounts", "test_seeded"}
+    played = {"test_quick", "test_slow", "test_slow_and_marked", "test_amounts", "test_seeded"}
+    assert outcomes(quick, "PASSED") == played
     assert "left to make test-all (stack): 1 tests" in quick
     assert "left to make proof (spark): 1 tests" in quick
     assert "left to make proof (proof): 1 tests" in quick
 
 
-def test_an_unmarked_test_that_is_slow_or_starts_other_software_fails(quick: str) -> None:
-    assert outcomes(quick, "FAILED") == {"test_dear", "test_starts_the_emulator", "test_starts_java"}
-    assert re.search(r"it took 0\.\d s of processor time", quick)
+def test_an_unmarked_test_that_starts_other_software_fails(quick: str) -> None:
+    assert outcomes(quick, "FAILED") == {"test_starts_the_emulator", "test_starts_java", "test_starts_a_tool"}
     assert "it needs the marker stack" in quick
     assert "it needs the marker spark" in quick
+    assert "it needs the marker tools" in quick
+
+
+def test_an_unmarked_test_that_is_slow_is_named_and_passes(quick: str) -> None:
+    assert re.findall(r"^over 0\.2 s: \d+\.\d s test_some\.py::(\w+)$", quick, re.MULTILINE) == ["test_slow"]
 
 
 def test_a_run_says_its_tier_its_seed_its_rotation_and_its_slowest_tests(quick: str) -> None:
     assert "tier quick: --rotation 3 --hypothesis-seed=7" in quick
     assert "amounts quick 25 a 25" in quick
     slowest = quick.partition("the slowest by that:")[2]
-    assert re.search(r"0\.\d+ s test_some\.py::test_dear", slowest)
+    assert re.search(r"\d+\.\d+ s test_some\.py::test_slow", slowest)
 
 
-def test_proof_plays_everything_with_full_examples(tmp_path: Path) -> None:
-    said = play(tmp_path, "--tier", "proof")
-    assert outcomes(said, "PASSED") >= {"test_stack", "test_spark", "test_proof", "test_seeded"}
-    assert "amounts proof 1000 c 1000" in said
-    assert "left to" not in said
+def test_proof_plays_everything_with_full_examples(proof: str) -> None:
+    assert outcomes(proof, "PASSED") >= {"test_stack", "test_spark", "test_proof", "test_seeded"}
+    assert "amounts proof 1000 c 1000" in proof
+    assert "left to" not in proof
 
 
-def test_a_seed_plays_the_same_examples_again_and_another_seed_plays_others(tmp_path: Path) -> None:
-    def numbers(name: str, seed: int) -> list[str]:
-        folder = tmp_path / name
-        folder.mkdir()
-        said = play(folder, "-s", "-k", "seeded", "--tier", "quick", f"--hypothesis-seed={seed}")
-        return re.findall(r"^number (.+)", said, re.MULTILINE)
+def test_a_seed_plays_the_same_examples_again_and_another_seed_plays_others(
+    quick: str, proof: str, tmp_path: Path
+) -> None:
+    again = play(tmp_path, "-k", "seeded", "--tier", "quick", "--hypothesis-seed=7")
+    first = numbers(quick)
+    assert len(first) > 3
+    assert numbers(again) == first
+    assert numbers(proof)[: len(first)] != first
 
-    assert len(first := numbers("first", 7)) > 3
-    assert numbers("again", 7) == first
-    assert numbers("other", 8) != first
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm ci",
+        "/usr/local/go/bin/go build",
+        ".venv-sam/bin/sam build",
+        "python3 -m pip install x",
+        "make review",
+        ("sh", "-c", "cd x\nVALUE=1 exec /usr/bin/gcc x.c"),
+        ("bash", "-euc", "cat x | openssl dgst"),
+    ],
+)
+def test_a_command_that_needs_more_than_the_lock_has(command: str | tuple[str, ...]) -> None:
+    assert is_tool(command.split() if isinstance(command, str) else command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git add go",
+        "python3 -c pip",
+        "make demo",
+        "make -n lock",
+        "postroom doctor node",
+        ("sh", "-c", "echo go; ls node"),
+    ],
+)
+def test_a_command_that_needs_only_what_the_lock_has(command: str | tuple[str, ...]) -> None:
+    assert not is_tool(command.split() if isinstance(command, str) else command)
+
+
+def test_the_table_has_the_packages_that_grew_most_first_and_a_sum() -> None:
+    now = {"tests/a/test_1.py": 10.0, "tests/a/b/test_2.py": 20.0, "tests/test_3.py": 70.0}
+    assert list(table_of(now, {"tests/a/test_1.py": 5.0, "tests/test_3.py": 80.0})) == [
+        "seconds  share  change  package",
+        "     30  30.0%     +25  tests/a",
+        "     70  70.0%     -10  tests/test_3.py",
+        "    100 100.0%     +15  2 packages",
+    ]
+
+
+def test_the_table_is_short_and_its_sum_is_of_all() -> None:
+    *rows, whole = table_of({f"tests/test_{number}.py": number for number in range(20)}, {})
+    assert [row.split()[-1] for row in rows[1:]] == [f"tests/test_{number}.py" for number in range(19, 4, -1)]
+    assert whole == "    190 100.0%    +190  20 packages, 5 of which grew less than these"
 
 
 def test_every_test_is_in_the_tier_proof() -> None:

@@ -23,6 +23,7 @@ MARKERS = {
     "spark": "starts a Java for Spark",
     "validators": "needs other people's DNS software",
     "protoc": "needs protoc, in an environment of its own",
+    "tools": "needs programs or packages that requirements.lock does not have, or a download",
     "proof": "runs before a release only",
 }
 _EXAMPLES = 100

@@ -13,7 +13,7 @@ from tests.aws import NESTED, TEMPLATE, read, resources, template
 from tests.built.conftest import RUNTIME
 from tests.built.tools import ARCHITECTURE, LAYERS, ROOT, sam, version_of
 
-pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]
+pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.tools]
 EACH_ARCHITECTURE = pytest.mark.parametrize("architecture", LAYERS)
 MEGABYTE = 1_000_000
 ELF_MACHINES = {"x86_64": 62, "arm64": 183}

@@ -14,7 +14,7 @@ from postroom.core.errors import OurError
 from postroom.jobs.library import WHEELS, library, script
 from postroom.local.checkout import job_scripts, layer_lock
 
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.tools
 LOCK = layer_lock().read_text(encoding="utf-8")
 
 

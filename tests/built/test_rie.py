@@ -51,7 +51,7 @@ from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.notification_targets import TargetKind
 
 # One build serves all of tests/built: they run in one process.
-pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack]
+pytestmark = [pytest.mark.xdist_group("sam"), pytest.mark.stack, pytest.mark.tools]
 
 if sys.platform != "linux":
     pytest.skip("the Runtime Interface Emulator that comes with sam is a program for Linux", allow_module_level=True)

@@ -24,7 +24,7 @@ ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x
 
 def sam(*arguments: str, folder: Path, home: Path, environment: Mapping[str, str] | None = None) -> str:
     """Run sam; returns its output. Raises AssertionError with the output if it fails."""
-    assert SAM.exists(), f"there is no {SAM}: `make test` installs aws-sam-cli there"
+    assert SAM.exists(), f"there is no {SAM}: `make test-all` installs aws-sam-cli there"
     given = {**environment_of_sam(home), **(environment or {})}
     done = subprocess.run(
         [SAM, *arguments], cwd=folder, env=given, capture_output=True, text=True, check=False, timeout=PATIENCE

@@ -1,7 +1,9 @@
 """`postroom mailbox`: who picks a mailbox's mail up."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import time
 from base64 import b64encode
@@ -63,6 +65,8 @@ def test_a_mailbox_that_does_not_exist_is_not_shown(operate: Operate) -> None:
     operate("release", "nobody.example")
 
 
+@pytest.mark.tools
+@pytest.mark.skipif(shutil.which("openssl") is None and not os.environ.get("CI"), reason="openssl is not installed")
 @pytest.mark.parametrize("options", [[], ["-conv_form", "compressed"]], ids=["whole point", "compressed point"])
 def test_an_owner_signs_in_by_a_secp256k1_key_that_openssl_made(
     operate: Operate, tmp_path: Path, options: list[str]

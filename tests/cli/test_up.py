@@ -142,6 +142,7 @@ def test_the_doctor_posts_a_message_from_a_domain_to_itself(running: Running, ke
     assert {other for other, _ in checks.values()} == {"good"}
 
 
+@pytest.mark.tools
 @pytest.mark.skipif(shutil.which("curl") is None and not os.environ.get("CI"), reason="curl is not installed")
 def test_curl_can_reach_the_stack(running: Running) -> None:
     assert "receiver.example" in running.shell(f"{running.command('curl', '/manifest')} -s").stdout

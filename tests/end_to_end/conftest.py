@@ -15,6 +15,8 @@ from postroom.local.stack import LocalStack
 def pytest_itemcollected(item: pytest.Item) -> None:
     if "stack" in item.fixturenames:  # type: ignore[attr-defined]
         item.add_marker(pytest.mark.stack)
+    if {"reference", "tools"} & set(item.fixturenames):  # type: ignore[attr-defined]
+        item.add_marker(pytest.mark.tools)
 
 
 @pytest.fixture(scope="session")

@@ -94,7 +94,7 @@ def _sub_command(words: list[str]) -> str:
     return f"local {words[2]}" if words[1] == "local" else words[1]
 
 
-@pytest.mark.stack
+@pytest.mark.tools
 def test_sam_has_the_commands_and_options_of_the_page(help_of: dict[str, str]) -> None:
     for words in commands():
         if words[0] == "sam":

@@ -28,8 +28,15 @@ from postroom.protocols.nlweb.timestamp import TimestampWindow
 from postroom.protocols.nlweb.verify import check_before_lookup, check_signature
 
 RECEIVER = "receiver.example"
+_WITH_TOOLS = {"chains", "clients", "go", "importer", "own_reference", "plain_reference", "reference", "reference5"}
+"""Fixtures that start software of npm, Go or PyPI."""
 # Not a loopback address, so that only the guest's own DNS and connections reach the server.
 HOSTS = "nlweb A 192.0.2.25\npw A 192.0.2.25\n"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if _WITH_TOOLS & set(item.fixturenames):  # type: ignore[attr-defined]
+        item.add_marker(pytest.mark.tools)
 
 
 class Posted(NamedTuple):

@@ -34,6 +34,7 @@ def test_as_shipped_it_verifies_without_native_code(plain_reference: Reference) 
     assert plain_reference.call("native.files") == []
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("of", ["reference", "plain_reference"])
 def test_a_message_that_was_changed_is_refused(request: pytest.FixtureRequest, of: str) -> None:
     with pytest.raises(RefusedError, match="a wrong signature"):

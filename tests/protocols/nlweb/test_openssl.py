@@ -17,9 +17,10 @@ from tests.patience import PATIENCE
 from postroom.core.canonical import jcs
 from postroom.crypto.rsa_ed25519 import PrivateKey, PublicKey, public_key_from_spki
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("openssl") is None and not os.environ.get("CI"), reason="openssl is not installed"
-)
+pytestmark = [
+    pytest.mark.tools,
+    pytest.mark.skipif(shutil.which("openssl") is None and not os.environ.get("CI"), reason="openssl is not installed"),
+]
 
 HASH = """
 cat canonical.json | openssl dgst -sha256 > hash.txt
