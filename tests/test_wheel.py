@@ -3,12 +3,14 @@
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import zipfile
 from email.message import Message
 from email.parser import BytesParser
-from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
+from importlib.metadata import PackageNotFoundError, PathDistribution, distribution, packages_distributions
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -39,20 +41,26 @@ def run(*command: str | Path, folder: Path, **environment: str) -> subprocess.Co
     )
 
 
+NAME = f"postroom-{VERSION}-py3-none-any.whl"
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built beside the checkout: setuptools leaves its own folders where it builds."""
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy, because setuptools leaves its own folders where it builds."""
     folder = tmp_path_factory.mktemp("checkout")
     for path in ROOT.iterdir():
         if path.name not in ("build", "layers"):
             (folder / path.name).symlink_to(path)
     shutil.copytree(SOURCES, folder / "layers" / "postroom", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
-    built = run(
-        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", ".",
-        folder=folder,
-    )  # fmt: skip
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(checkout: Path) -> Path:
+    """Built by setuptools itself, as pip lets it."""
+    built = run(sys.executable, "-c", "from setuptools.build_meta import build_wheel as w; w('.')", folder=checkout)
     assert built.returncode == 0, built.stderr
-    return folder / f"postroom-{VERSION}-py3-none-any.whl"
+    return checkout / NAME
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +117,14 @@ class Environment:
         (packages,) = (folder / "venv" / "lib").glob("python*/site-packages")
         for path in files_of(closure(BASE)):
             (packages / path.name).symlink_to(path)
-        self._ran(
-            sys.executable, "-m", "pip", "--python", self.bin / "python", "install", "--quiet", "--no-deps",
-            "--no-index", "--disable-pip-version-check", wheel,
-        )  # fmt: skip
+        # A wheel in pure Python is installed by unpacking it, and by a script for each of its entry points.
+        with zipfile.ZipFile(wheel) as opened:
+            opened.extractall(packages)
+        for entry in PathDistribution(packages / INFO).entry_points.select(group="console_scripts"):
+            script = self.bin / entry.name
+            call = f"import sys\nfrom {entry.module} import {entry.attr}\nsys.exit({entry.attr}())\n"
+            script.write_text(f"#!{self.bin / 'python'}\n{call}", encoding="utf-8")
+            script.chmod(script.stat().st_mode | stat.S_IXUSR)
 
     def _ran(self, *command: str | Path) -> None:
         done = run(*command, folder=self.empty)
@@ -301,6 +313,25 @@ def test_pictures_of_chats_need_an_extra(installed: Environment, tmp_path: Path)
 
 
 # --- how it is made ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.tools
+@pytest.mark.skipif(find_spec("pip") is None and not os.environ.get("CI"), reason="pip is not installed")
+def test_pip_builds_and_installs_the_same(wheel: Path, checkout: Path, tmp_path: Path) -> None:
+    """With no package index, because all that it needs is installed."""
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    built, target = tmp_path / "built", tmp_path / "installed"
+    options = ("--quiet", "--no-deps", "--no-index")
+    done = run(*pip, "wheel", *options, "--no-build-isolation", "--wheel-dir", built, ".", folder=checkout)
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(built / NAME) as theirs, zipfile.ZipFile(wheel) as ours:
+        assert {each.filename: each.CRC for each in theirs.infolist()} == {
+            each.filename: each.CRC for each in ours.infolist()
+        }
+    done = run(*pip, "install", *options, "--target", target, built / NAME, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    script = run(sys.executable, target / "bin" / "postroom", "--version", folder=tmp_path, PYTHONPATH=str(target))
+    assert script.stdout == f"postroom {VERSION}\n", script.stderr
 
 
 def test_the_readme_says_how_it_is_made_and_installed() -> None:
