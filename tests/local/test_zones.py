@@ -122,6 +122,24 @@ def test_a_zone_put_again_has_new_records_and_its_old_key():
     assert (tree.key("sender.example").record, tree.anchor_text) == (key, anchor)
 
 
+def test_a_zone_put_again_has_a_new_delegation_in_the_zone_above():
+    tree = ZoneTree()
+    tree.put("sender.example", "", Mode.UNSIGNED)
+    tree.put("sender.example", "@ NS b.sender.example.\nb A 127.0.0.1")
+    assert [str(record.target) for record in tree.zones()[EXAMPLE].get_rdataset(SENDER, NS)] == ["b.sender.example."]
+    assert holds(tree, "example.", SENDER, DS)
+
+
+def test_only_what_a_new_zone_changes_is_signed_again():
+    tree = ZoneTree()
+    tree.put("sender.example", "x TXT hello")
+    before = dict(tree.zones())
+    tree.put("other.example", "")
+    after = tree.zones()
+    assert {str(origin) for origin in before if after[origin] is before[origin]} == {".", "sender.example."}
+    assert holds(tree, "example.", dns.name.from_text("other.example"), DS)
+
+
 def test_a_text_that_cannot_be_read_is_refused_and_changes_nothing():
     tree = ZoneTree()
     tree.put("sender.example", "x TXT one")

@@ -66,6 +66,10 @@ class ZoneSource(NamedTuple):
     path: Path | None = None
 
 
+ZoneInput = Mapping[dns.name.Name, ZoneSource]
+"""What a zone is made from: its own source, and those of the zones right below it, for their delegations."""
+
+
 class ZoneKey(NamedTuple):
     """The key that signs a zone."""
 
@@ -96,10 +100,12 @@ class ZoneTree:
         self._put: dict[dns.name.Name, ZoneSource] = {}
         self._files = self._look()
         self._read = _read_files(self._files)
+        self._inputs: Mapping[dns.name.Name, ZoneInput] = {}
+        self._zones: Zones = {}
         self._zones = self._build()
 
     def put(self, origin: str, text: str, mode: Mode = Mode.SIGNED) -> None:
-        """Add or replace a zone, signed again with its old key; it takes precedence over a file of the same origin."""
+        """Add or replace a zone, signed with its old key; it takes precedence over a file of the same origin."""
         with self._lock:
             name = dns.name.from_text(origin)
             before = dict(self._put)
@@ -173,19 +179,27 @@ class ZoneTree:
     def _build(self) -> Zones:
         sources = {**self._read, **self._put}
         origins = {above for origin in sources for above in _upwards(origin)} | {dns.name.root}
-        zones = {}
-        for origin in origins:
-            source = sources.get(origin, ZoneSource("", Mode.SIGNED))
-            zones[origin] = _parse(origin, source, int(self._clock()))
+        whole = {origin: sources.get(origin, ZoneSource("", Mode.SIGNED)) for origin in origins}
+        inputs: dict[dns.name.Name, dict[dns.name.Name, ZoneSource]] = {origin: {} for origin in origins}
+        for origin, source in whole.items():
+            inputs[origin][origin] = source
+            if origin != dns.name.root:
+                inputs[origin.parent()][origin] = source
+        # Signing is most of the work, and a stack adds its zones one by one.
+        changed = {origin for origin in origins if inputs[origin] != self._inputs.get(origin)}
+        zones = {origin: self._zones[origin] for origin in origins - changed}
+        for origin in changed:
+            zones[origin] = _parse(origin, whole[origin], int(self._clock()))
         for origin in origins - {dns.name.root}:
-            mode = sources[origin].mode if origin in sources else Mode.SIGNED
-            _delegate(zones[origin.parent()], zones[origin], None if mode is Mode.UNSIGNED else self.key(origin))
-        for origin, zone in zones.items():
-            mode = sources[origin].mode if origin in sources else Mode.SIGNED
-            if mode is not Mode.UNSIGNED:
-                self._sign(zone, self.key(origin))
-            if mode is Mode.BOGUS:
-                _break_signatures(zone)
+            if origin.parent() in changed:
+                key = None if whole[origin].mode is Mode.UNSIGNED else self.key(origin)
+                _delegate(zones[origin.parent()], zones[origin], key)
+        for origin in changed:
+            if whole[origin].mode is not Mode.UNSIGNED:
+                self._sign(zones[origin], self.key(origin))
+            if whole[origin].mode is Mode.BOGUS:
+                _break_signatures(zones[origin])
+        self._inputs = inputs
         return zones
 
     def _sign(self, zone: dns.zone.Zone, key: ZoneKey) -> None:
