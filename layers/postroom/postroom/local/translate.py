@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], para
     resources of their own (`expand_routes`). Raises samtranslator's InvalidDocumentException.
     """
     document = inline(read(path), path.parent)
+    zipped = cache(zip_folder)  # one folder is the layer of each architecture
     for resource in document["Resources"].values():
         attribute = _CODE.get(resource["Type"])
         if attribute is None:
@@ -29,7 +31,7 @@ def translate(path: Path, bucket: str, store: Callable[[str, bytes], None], para
         properties = resource["Properties"]
         # As `sam build` does for a layer with a BuildMethod: its sources are put below python/.
         built_layer = attribute == "ContentUri" and "BuildMethod" in resource.get("Metadata", {})
-        code = zip_folder(path.parent / properties[attribute], under="python" if built_layer else "")
+        code = zipped(path.parent / properties[attribute], under="python" if built_layer else "")
         key = f"{hashlib.sha256(code).hexdigest()}.zip"
         store(key, code)
         properties[attribute] = f"s3://{bucket}/{key}"
