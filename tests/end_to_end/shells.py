@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from tests.patience import PATIENCE
@@ -20,10 +21,12 @@ def open_shell(demo_stack: DemoStack, folder: Path, **environment: str) -> Shell
     return shell_beside(demo_stack.stack, folder, **environment)
 
 
-def shell_beside(stack: LocalStack, folder: Path, **environment: str) -> Shell:
-    """The same for any local stack."""
-    local = folder / "local.json"
-    describe_stack(stack).write(local)
+def shell_beside(stack: LocalStack, folder: Path, *, only: str = "", **environment: str) -> Shell:
+    """The same for any local stack. `only`: the deployment that it knows, if not all."""
+    local, described = folder / "local.json", describe_stack(stack)
+    if only:
+        described = replace(described, deployments={only: described.deployments[only]})
+    described.write(local)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
     def run(script: str) -> str:

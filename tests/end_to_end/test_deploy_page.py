@@ -3,11 +3,11 @@
 What `sam build` makes is looked at, and run, in tests/built.
 """
 
+import json
 import re
 import shlex
 import subprocess
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,10 @@ from tests.built.tools import SAM, environment_of_sam
 from tests.end_to_end.shells import Shell, shell_beside
 
 from postroom.demo.deployment import until
-from postroom.local.checkout import template_path
-from postroom.local.stack import LocalStack
+from postroom.local.stack import LocalDeployment, LocalStack
+
+# One stack serves all of these: they run in one process.
+pytestmark = pytest.mark.xdist_group("demo")
 
 ROOT = TEMPLATE.parent
 PAGE = (ROOT / "docs" / "operate" / "deploy.md").read_text(encoding="utf-8")
@@ -37,19 +39,21 @@ def commands() -> list[list[str]]:
     return [shlex.split(line) for block in BLOCKS for line in block.splitlines()]
 
 
-@pytest.fixture(scope="module")
-def stack() -> Iterator[LocalStack]:
-    with LocalStack(template_path()) as running:
-        running.deploy("postroom")
-        yield running
+@pytest.fixture
+def deployment(stack: LocalStack) -> LocalDeployment:
+    """As it was deployed: without a domain."""
+    return stack.deploy("postroom")
 
 
-@pytest.fixture(scope="module")
-def shell(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    return shell_beside(stack, tmp_path_factory.mktemp("operator"))
+@pytest.fixture
+def shell(deployment: LocalDeployment, stack: LocalStack, tmp_path: Path) -> Shell:
+    """A shell that knows of this deployment alone, as an operator's does."""
+    return shell_beside(stack, tmp_path, only=deployment.name)
 
 
-def test_the_commands_of_the_page_lead_from_a_key_to_the_first_message(stack: LocalStack, shell: Shell) -> None:
+def test_the_commands_of_the_page_lead_from_a_key_to_the_first_message(
+    stack: LocalStack, deployment: LocalDeployment, shell: Shell
+) -> None:
     made = follow(shell, KEYGEN)
     names = (f"pk1._domainkey.{DOMAIN}. ", f"pk1._domainkey.pw.{DOMAIN}. ")
     records = [line for line in made.splitlines() if line.startswith(names)]
@@ -60,7 +64,7 @@ def test_the_commands_of_the_page_lead_from_a_key_to_the_first_message(stack: Lo
     # What the outputs say, and what a registrar is told:
     stack.tree.put(DOMAIN, "nlweb IN A 127.0.0.1\npw IN A 127.0.0.1\n" + "\n".join(records) + "\n")
     for host in ("nlweb", "pw"):
-        stack.deployments["postroom"].serve_host(f"{host}.{DOMAIN}")
+        deployment.serve_host(f"{host}.{DOMAIN}")
     assert len(re.findall(r"\bsecure\b", follow(shell, PROOF))) >= 3
 
     follow(shell, SERVE)
@@ -75,18 +79,29 @@ def follow(shell: Shell, block: str) -> str:
     return shell(block.replace("export POSTROOM_STACK=postroom\n", ""))
 
 
+HELP_OF_SAM = """
+import json, sys
+from click.testing import CliRunner
+from samcli.cli.main import cli
+
+said = {command: CliRunner().invoke(cli, [*command.split(), "--help"]) for command in sys.argv[1:]}
+assert all(each.exit_code == 0 for each in said.values()), said
+print(json.dumps({command: each.output for command, each in said.items()}))
+"""
+
+
 # --- what is not run ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def help_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What each sub-command of sam that the page names says of itself."""
-    home, printed = tmp_path_factory.mktemp("home"), {}
-    for command in {_sub_command(words) for words in commands() if words[0] == "sam"}:
-        done = subprocess.run(
-            [SAM, *command.split(), "--help"], capture_output=True, text=True, check=True, env=environment_of_sam(home)
-        )
-        printed[command] = done.stdout
+    """What each sub-command of sam that the page names says of itself, in one process: to load sam takes seconds."""
+    asked = {_sub_command(words) for words in commands() if words[0] == "sam"}
+    done = subprocess.run(
+        [SAM.with_name("python"), "-c", HELP_OF_SAM, *sorted(asked)],
+        capture_output=True, text=True, check=True, env=environment_of_sam(tmp_path_factory.mktemp("home")),
+    )  # fmt: skip
+    printed: dict[str, str] = json.loads(done.stdout)
     return printed
 
 
