@@ -5,7 +5,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from tests.bounds import Bound, sections
+from tests.bounds import Bound, page, sections
 from tests.contents import with_contents
 
 from postroom.core.reason import Reason
@@ -16,30 +16,13 @@ TESTS = Path(__file__).parent
 DOCUMENT = TESTS.parent / "docs" / "reference" / "bounds.md"
 SECTIONS = sections()
 ROWS = [(section, row) for section, rows in SECTIONS.items() for row in rows]
-HEAD = ("What", "Limit", "Why", "Beyond it", "Precedent", "Test")
 OF_CHATS = [value for value in vars(status_reasons).values() if isinstance(value, Reason)]
 CODES = {reason.code for reason in (*REASONS, *OF_CHATS)}
 
 
 def document() -> str:
-    """docs/reference/bounds.md as it follows from the code."""
-    lines = [
-        "# Bounds",
-        "",
-        "Every limit on what strangers and owners can make larger, for reviewers and operators. What others send,",
-        "publish or answer costs time, memory, requests and storage. The tables show how much of each is accepted,",
-        "why, what happens beyond it, who else has such a limit, and the test (below `tests/`) that holds it. The",
-        "figures are read from the code, the settings' defaults and the template; the reasons are those of",
-        "[reasons.md](reasons.md).",
-        "",
-        "Not listed are the limits that AWS applies before us (API Gateway accepts 10,240 bytes of headers), and what",
-        "operators write themselves: rules, mailboxes, wallets. One thing has no limit yet: how much a verified sender",
-        "may have stored in a mailbox, except for the requests per second at the inbox.",
-    ]
-    for section, rows in SECTIONS.items():
-        lines += ["", f"## {section}", "", f"| {' | '.join(HEAD)} |", f"|{'---|' * len(HEAD)}"]
-        lines += [f"| {' | '.join((*row[:-1], f'`{row.test}`'))} |" for row in rows]
-    return with_contents("\n".join(lines) + "\n")
+    """docs/reference/bounds.md as it follows from the table and the code."""
+    return with_contents(page())
 
 
 @cache
