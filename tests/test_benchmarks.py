@@ -1,15 +1,18 @@
 """The benchmarks: each runs and prints its tables, and the page agrees with them. No test depends on a duration."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as program
-from benchmarks import bench_chat_index, bench_hostile, bench_verify
+from benchmarks import bench_chat_index, bench_hostile, bench_start, bench_verify
 from benchmarks.bench_dnssec import HOSTILE, SIGNED_BY
 from benchmarks.bench_flow import INBOX_PARTS, PARTS
+from benchmarks.bench_peers import PROGRAMS
 from benchmarks.bench_status import ROWS as STATUS_ROWS
 from benchmarks.harness import TINY, Benchmark, Effort, Table, over_processes, ratios
+from tests.peers import made
 
 ROWS = {
     "verify": [
@@ -24,16 +27,7 @@ ROWS = {
             "text and a price",
         )
     ],
-    "peers": [
-        "dkimpy (Python)",
-        "signedjson (Python)",
-        "mailauth (npm)",
-        "go-msgauth (Go)",
-        "mail-auth (Rust)",
-        "fedify, proof alone (npm)",
-        "fedify, object (npm)",
-        "fedify, request (npm)",
-    ],
+    "peers": ["dkimpy (Python)", "signedjson (Python)", *(peer.name for peer in PROGRAMS)],
     "dm3": [f"{way}, {body}" for way in ("secp256k1", "Ed25519", "seal", "open") for body in ("20 B", "1 kB", "10 kB")],
     "dcp": [
         "verify",
@@ -162,38 +156,72 @@ def test_every_benchmark_is_run() -> None:
     assert [benchmark.name for benchmark in program.BENCHMARKS] == list(ROWS)
 
 
-NEEDS = {
-    "throughput": [pytest.mark.stack],
-    "dnssec": [pytest.mark.validators],
-    # The first run installs the packages of the reference from npm.
-    "dm3": [pytest.mark.validators],
-    "dcp": [pytest.mark.stack],
-    # The first run installs clients of ENS from npm and PyPI.
-    "names": [pytest.mark.validators],
-    "start": [pytest.mark.stack],
-    "requests": [pytest.mark.stack],
-    "pickup": [pytest.mark.stack],
-    # Each attack takes a local stack of its own.
-    "hostile": [pytest.mark.stack(tier="proof")],
-    # It starts a Java of its own, and other tests run the job in earlier tiers.
-    "jobs": [pytest.mark.stack, pytest.mark.spark(tier="proof")],
+OF_OTHERS = {
+    "peers": [peer.name for peer in PROGRAMS],
+    "dcp": [
+        "the reference with native code",
+        "the reference as shipped",
+        "opening a session",
+        "a request alone",
+        "one of 10 in a batch",
+    ],
 }
-"""The marks of benchmarks that need more than this process, or take seconds; the others are in the quick tier."""
-MEASURED = [
-    pytest.param(benchmark, id=benchmark.name, marks=NEEDS.get(benchmark.name, ()))
+"""The rows that have no numbers without software of others."""
+OTHERS = ("dm3", "dcp", "status", "names")
+"""Benchmarks that also measure software of others, beside `peers`: see test_benchmarks_peers.py."""
+NEEDS = {
+    "dnssec": [pytest.mark.validators],
+    # Each attack takes a local stack of its own.
+    "hostile": [pytest.mark.stack, pytest.mark.proof],
+    # It starts a Java of its own, and other tests run the job in earlier tiers.
+    "jobs": [pytest.mark.stack, pytest.mark.spark, pytest.mark.proof],
+}
+"""The marks of benchmarks that need more than a local stack, or less."""
+EACH = [
+    pytest.param(benchmark, id=benchmark.name, marks=NEEDS.get(benchmark.name, [pytest.mark.stack]))
     for benchmark in program.BENCHMARKS
-    if benchmark.name != "peers"
 ]
-"""All benchmarks except `peers`, which needs other software: see test_benchmarks_peers.py."""
 
 
-@pytest.mark.parametrize("benchmark", MEASURED)
-def test_a_benchmark_prints_a_ratio_in_every_row(benchmark: Benchmark, capsys: pytest.CaptureFixture[str]) -> None:
-    program.main([benchmark.name], TINY)
+def rows_with_a_number(benchmark: str, capsys: pytest.CaptureFixture[str]) -> set[str]:
+    """Which of its rows a benchmark prints with a number at their end."""
+    program.main([benchmark], TINY)
     printed = capsys.readouterr().out
-    unit = "" if benchmark.name in COUNTED else " ×"
-    for row in ROWS[benchmark.name]:
-        assert re.search(rf"^\| {re.escape(row)} *\|.* -?[0-9]+\.[0-9]{{2}}{unit} \|$", printed, re.MULTILINE), row
+    unit = "" if benchmark in COUNTED else " ×"
+    return {
+        row
+        for row in ROWS[benchmark]
+        if re.search(rf"^\| {re.escape(row)} *\|.* -?[0-9]+\.[0-9]{{2}}{unit}( \| +—)? \|$", printed, re.MULTILINE)
+    }
+
+
+@pytest.mark.parametrize("benchmark", EACH)
+def test_a_benchmark_prints_a_number_in_every_row_without_software_of_others(
+    benchmark: Benchmark, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    which, starts = shutil.which, bench_start.STARTS
+
+    def found(tool: str, *more: str, **options: str) -> str | None:
+        return None if tool in ("cargo", "go", "node", "npm") else which(tool, *more, **options)
+
+    monkeypatch.setattr(made, "BUILD", tmp_path)
+    monkeypatch.setattr(shutil, "which", found)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    # Each start is some processes, and those of the other functions differ by the name of a module.
+    monkeypatch.setattr(bench_start, "STARTS", {name: starts[name] for name in ("inbox", "dm3")})
+    monkeypatch.setattr(bench_start, "COMMAND_LINES", bench_start.COMMAND_LINES[:1])
+    expected = set(ROWS[benchmark.name]) - set(OF_OTHERS.get(benchmark.name, ()))
+    if benchmark.name == "start":
+        expected -= starts.keys() - bench_start.STARTS.keys()
+    assert rows_with_a_number(benchmark.name, capsys) == expected
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("benchmark", OTHERS)
+def test_a_benchmark_prints_a_number_in_every_row_with_software_of_others(
+    benchmark: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert rows_with_a_number(benchmark, capsys) == set(ROWS[benchmark])
 
 
 def test_the_page_names_every_benchmark_and_each_of_its_rows() -> None:
@@ -228,6 +256,7 @@ def test_ratios_are_to_the_first_way() -> None:
     assert second > 1
 
 
+@pytest.mark.stack
 def test_fresh_processes_measure_the_same_rows_and_share_the_rounds() -> None:
     rows = over_processes(bench_verify.measure_here, Effort(rounds=2, turns=1, turn_seconds=0, processes=2))
     assert [len(row) for row in rows] == [4] * len(ROWS["verify"])
