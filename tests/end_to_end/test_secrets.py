@@ -78,6 +78,20 @@ class RecordedDeployment:
         sqs, url = self.demo_deployment.deployment.client("sqs"), self.demo_deployment.deployment.outputs[queue]
         return int(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name])
 
+    def end_between_messages(self, function: str, queue: str) -> None:
+        """End the instances of a function that works off a queue, while it works on no message."""
+        client, name = (
+            self.demo_deployment.deployment.client("lambda"),
+            self.demo_deployment.deployment.outputs[function],
+        )
+        mappings = client.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
+        for mapping in mappings:
+            client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+        until(f"{function} is at no message", lambda: self.in_hand(queue) == 0 or None)
+        self.demo_deployment.end_instances(function)
+        for mapping in mappings:
+            client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
+
     def see(self, what: str, data: bytes) -> None:
         self.seen[f"{what} ({len(self.seen)})"] = data
 
@@ -164,9 +178,11 @@ def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDepl
     # Mended, all is done.
     for name, value in good.items():
         recorded.write(name, value)
-    until("the courier is at no notice", lambda: recorded.in_hand("FeedbackQueueUrl") == 0 or None)
-    for function in ("MailboxFunction", "Dm3Function", "CourierFunction"):
+    # Otherwise they would keep what they have read for most of a minute.
+    for function in ("MailboxFunction", "Dm3Function"):
         recorded.demo_deployment.end_instances(function)
+    recorded.end_between_messages("CourierFunction", "CourierQueueUrl")
+    recorded.end_between_messages("FeedbackFunction", "FeedbackQueueUrl")
     assert _ask_for_token(recorded, at, NEWCOMER, owner).json()["reason"] == "ProfileLookupFailed"
     newcomer = Dm3Sender(NEWCOMER, UserKeys.random(), recorded.names.profiles, _https(demo_stack))
     assert newcomer.send(Dm3Draft(BOB, "who am I?")).fate is SendOutcome.NOT_NOW
