@@ -618,10 +618,13 @@ def test_what_was_revoked_counts_never_again_whatever_its_revocation_told(
 def test_a_cheque_that_is_dated_later_is_revoked_for_as_long_as_it_would_count(
     api: ApiStack, dcp: DcpApi, peer: Peer
 ) -> None:
-    written = cheque(dcp, WES, time=int(NOW) + 20 * DAY)
-    assert peer.send(peer.request("revoke", written["payload"]["validity"], keys=(OWNER,)))["success"]
-    api.clock.now += 21 * DAY
-    assert code(present(dcp.peer(WES), written)) == "EDUP"
+    """Also after the longest time to live from now, 30 days: it begins when the cheque is dated."""
+    revoked, valid = (cheque(dcp, WES, "status", time=int(NOW) + 29 * DAY, ttl=2 * DAY, stamp=stamp) for stamp in "rv")
+    assert peer.send(peer.request("revoke", revoked["payload"]["validity"], keys=(OWNER,)))["success"]
+    for after in (29 * DAY, 31 * DAY):
+        api.clock.now = NOW + after
+        assert code(present(dcp.peer(WES), revoked)) == "EDUP"
+    assert present(dcp.peer(WES), valid)["success"]
 
 
 @pytest.mark.parametrize("time", [1e308, 1e300, 1e12, 1e40, NOW + 31 * DAY])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ from postroom.client.dcp import (
     SendOptions,
     TransportError,
     accept,
+    acceptance,
     memory_pair,
     register,
 )
@@ -32,6 +34,7 @@ from postroom.client.dcp.runner import RequestHandler
 from postroom.core.errors import SettingsError
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.reasons import DCP_OPERATION_UNKNOWN, DCP_TARGET_STARTING
+from postroom.protocols.dcp.receiving import ReceiveLimits
 from postroom.protocols.dcp.states import ConnectionState
 
 
@@ -523,6 +526,25 @@ def test_an_expected_address_is_pinned(posted: PostedBank) -> None:
 def test_a_target_that_remembers_in_memory_receives_nothing_until_old_requests_have_expired() -> None:
     async def scenario() -> None:
         async with pair(target={"store": None}) as (connection, _):
+            with pytest.raises(RequestFailedError, match=DCP_TARGET_STARTING.sentence):
+                await connection.send("echo", 1)
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("slops", "is_received"), [(1, False), (2, True)])
+def test_what_may_have_been_dated_ahead_before_the_start_is_waited_for_too(
+    monkeypatch: pytest.MonkeyPatch, slops: int, is_received: bool
+) -> None:
+    limits = ReceiveLimits(slop=1_000_000)
+    since = time.time() - limits.ttl.max - slops * limits.slop - 1
+    monkeypatch.setattr(acceptance, "_process_memory", lambda: acceptance._Remembered(since=since))
+
+    async def scenario() -> None:
+        async with pair(target={"store": None, "limits": limits}) as (connection, _):
+            if is_received:
+                assert await connection.send("echo", 1) == 1
+                return
             with pytest.raises(RequestFailedError, match=DCP_TARGET_STARTING.sentence):
                 await connection.send("echo", 1)
 

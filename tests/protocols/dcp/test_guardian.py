@@ -623,6 +623,13 @@ def test_one_resource_of_two_cannot_be_used_again_without_the_other(bank: Bank) 
     assert code(wes.send(half)) == "EDUP"
 
 
+def test_the_signature_of_one_resource_is_none_of_another_that_is_named_beside_it(bank: Bank) -> None:
+    wes = Peer.connected(bank, WES)
+    request = wes.request("withdraw", keys=(OWNER, JACK))
+    half = wes.request(payload=request["payload"], auth={JACK.address: request["auth"][JACK.address]})
+    assert wes.send(half)["payload"] == {"resources": [JACK.address]}
+
+
 def test_a_request_has_a_limit_of_resources(bank: Bank, owner: Peer) -> None:
     keys = tuple(EthereumKey.from_secret(bytes([number + 1]) * 32) for number in range(17))
     assert refused(owner.send(owner.request(keys=keys)), DCP_BODY_INVALID)
