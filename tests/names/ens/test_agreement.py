@@ -115,6 +115,15 @@ def test_nobody_is_asked_for_a_late_one_that_has_answered_while_another_one_is_w
     assert list(agreement.next_endpoints()) == []
 
 
+def test_as_many_are_asked_each_time_in_place_of_late_ones_as_are_missing() -> None:
+    agreement: Agreement[str] = Agreement(8, 2)
+    asked = [list(agreement.next_endpoints())]
+    for _ in range(3):
+        agreement.be_late()
+        asked.append(list(agreement.next_endpoints()))
+    assert asked == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
 def test_nothing_counts_any_more_once_the_late_ones_have_failed() -> None:
     agreement: Agreement[str] = Agreement(2, 2)
     agreement.next_endpoints()

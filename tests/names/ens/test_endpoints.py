@@ -132,6 +132,12 @@ def test_one_that_answers_alone_does_not_differ(town: Town) -> None:
     assert differing(town) == [False, False]
 
 
+def test_two_that_say_the_same_where_three_are_needed_do_not_differ(town: Town) -> None:
+    with pytest.raises(DisagreementError):
+        town.agree(honest, honest, fails, quorum=3)
+    assert differing(town) == [False] * 3
+
+
 def test_two_that_differ_are_not_believed(town: Town) -> None:
     with pytest.raises(DisagreementError, match="1 of 2 endpoints of the chain said the same; 2 are needed") as caught:
         town.agree(lies, honest)
@@ -142,6 +148,11 @@ def test_two_that_differ_are_not_believed(town: Town) -> None:
 def test_what_endpoints_say_alike_at_different_blocks_counts_and_the_newest_block_is_told(town: Town) -> None:
     agreed = town.agree(honest, lambda body: honest(body, block=17))
     assert agreed.block.number == 17
+
+
+def test_the_block_of_one_that_is_outvoted_is_not_told(town: Town) -> None:
+    agreed = town.agree(lambda body: honest(body, first="0xbb", block=99), honest, honest)
+    assert agreed.block.number == 16
 
 
 def test_with_a_quorum_of_one_the_first_that_answers_is_believed(town: Town) -> None:
