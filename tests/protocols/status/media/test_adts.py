@@ -142,6 +142,8 @@ def test_the_bits_of_a_copyrights_number_are_cleared() -> None:
     assert cleaned(b"".join(marked)).data == adts_frame() * 4
     # Also where the last frame, which has some, is cut off.
     assert cleaned(b"".join(marked) + marked[2][:-1]).data == adts_frame() * 4
+    # And behind a tag, which goes.
+    assert cleaned(id3v2() + b"".join(marked)).data == adts_frame() * 4
 
 
 def test_with_a_crc_which_covers_them_they_are_refused() -> None:

@@ -248,6 +248,11 @@ def test_a_frame_may_be_anywhere_in_the_canvas() -> None:
     assert cleaned(data).data == data
 
 
+@pytest.mark.parametrize("size", [(49, 34), (50, 33)])
+def test_the_place_of_a_frame_is_counted_in_two_pixels(size: tuple[int, int]) -> None:
+    assert refused(webp_of(vp8x(*size, 0x02), ANIM, frame(x=1, y=1))) == "a frame goes beyond the canvas"
+
+
 @pytest.mark.parametrize("length", [0, 15])
 def test_a_frame_that_is_too_short_is_refused(length: int) -> None:
     assert refused(moving((b"ANMF", frame()[1][:length]))) == "a frame is too short"
