@@ -3,7 +3,7 @@
 from collections.abc import Generator
 
 import pytest
-from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, MALLORY, ChatNetwork, Device, Points
+from tests.client.chat.network import ALICE, BOB, CAROL, EDDY, MALLORY, ChatNetwork, Device, Points, wrapped
 
 import postroom.client.chat.owner_chats as owner_chats_module
 from postroom.client.archive import MemoryHome
@@ -17,6 +17,7 @@ from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.stored import StoredEnvelope, Tombstone
 from postroom.protocols.status import sending
+from postroom.protocols.status.clock import MOST_AHEAD_MS
 from postroom.protocols.status.enums import ChatKind, PayloadType, ReactionKind
 from postroom.protocols.status.ids import message_id
 from postroom.protocols.status.keys import ChatKey
@@ -494,6 +495,27 @@ def test_a_relay_passes_unsigned_messages_and_those_of_other_channels_on_to_no_o
     network[ALICE].carry(BOB, in_channel(alice, "elsewhere", "coffee"))
     alice.send(BOB, "for bob")
     assert bob.pull()[1] == []
+
+
+def test_a_relay_passes_messages_that_do_not_count_on_to_no_one(network: ChatNetwork) -> None:
+    bob = joined(network, BOB, CAROL, relays=True)
+    now_ms = network.tick()
+    ahead_ms = now_ms + 2 * MOST_AHEAD_MS
+    network[ALICE].carry(BOB, sending.text_message(ChatRef(ChatKind.PUBLIC_GROUP, "tea"), ahead_ms, now_ms, "ahead"))
+    assert bob.pull()[1] == []
+    assert bob.texts("#tea") == []
+
+
+def test_a_relay_does_not_pass_on_what_a_message_says_of_others_names(network: ChatNetwork, alice: Device) -> None:
+    bob, carol = joined(network, BOB, CAROL, relays=True), joined(network, CAROL)
+    wrapper = wrapped(in_channel(alice, "hello"), network[ALICE].author)
+    said = {network[MALLORY].key: MALLORY}
+    network[ALICE].pass_on(BOB, wrapper, PayloadType.CHAT_MESSAGE, "hello", names=said)
+    bob.pull()
+    carol.pull()
+    assert carol.texts("#tea") == ["hello"]
+    assert list(bob.chats.memory.said) == [network[MALLORY].key]
+    assert carol.chats.memory.said == {}
 
 
 def test_who_does_not_relay_passes_nothing_on(network: ChatNetwork) -> None:

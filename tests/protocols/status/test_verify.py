@@ -53,7 +53,7 @@ from postroom.protocols.status.reasons import (
     WRAPPER_INVALID,
     WRITTEN_TO_ANOTHER,
 )
-from postroom.protocols.status.verify import OWN_DEVICES, ChatRef, VerifiedPayload, recovered_keys, verify
+from postroom.protocols.status.verify import NO_CHAT_KEY, OWN_DEVICES, ChatRef, VerifiedPayload, recovered_keys, verify
 from postroom.protocols.status.wrapper import write_wrapper
 
 IN_CHANNEL = {"chat_id": "status", "message_type": ChatKind.PUBLIC_GROUP}
@@ -103,10 +103,10 @@ def test_unsigned_it_is_of_whoever_sent_the_carrier(sample: m.StatusMessage) -> 
 @each_sample
 def test_only_what_is_in_a_channel_is_passed_on(sample: m.StatusMessage) -> None:
     data, type_ = wrapper_of(sample), type_of_message(sample)
-    if getattr(sample, "message_type", None) == ChatKind.PUBLIC_GROUP:
-        assert verify(data, own=own_of(sample), named=type_, carrier=MALLORY.public).author == ALICE.public
-    else:
-        for carrier in (MALLORY.public, own_of(sample) if type_ not in OWN_DEVICES else MALLORY.public):
+    for carrier in (MALLORY.public, own_of(sample) if type_ not in OWN_DEVICES else MALLORY.public, NO_CHAT_KEY):
+        if getattr(sample, "message_type", None) == ChatKind.PUBLIC_GROUP:
+            assert verify(data, own=own_of(sample), named=type_, carrier=carrier).author == ALICE.public
+        else:
             refused(
                 lambda carrier=carrier: verify(data, own=own_of(sample), named=type_, carrier=carrier),
                 AUTHOR_NOT_CARRIER,
