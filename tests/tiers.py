@@ -10,7 +10,7 @@ The number of examples, rounds or faults of a test also depends on the tier: `ex
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -47,6 +47,7 @@ class Tier(StrEnum):
 
 
 _chosen = Tier.ALL
+_rotation = 0
 
 
 def tier() -> Tier:
@@ -60,8 +61,17 @@ def amount(*, quick: T, all: T, proof: T) -> T:  # noqa: A002 - the tiers' names
 
 
 def examples(usual: int) -> int:
-    """The number of examples of a property test in this tier. `usual`: the number in `all`."""
-    return amount(quick=max(3, usual // 4), all=usual, proof=usual * 10)
+    """The number of examples of a property test in this tier: a tenth of `usual`, a third of it, or ten times it."""
+    return amount(quick=max(3, usual // 10), all=max(3, usual // 3), proof=usual * 10)
+
+
+def in_turns(every: Sequence[T], *, quick: int, all: int) -> list[T]:  # noqa: A002 - the tiers' names
+    """The items of this rotation: one of so many in this tier, so that so many successive rotations have all of them.
+
+    In `proof`, all of them. At least one, if there are any.
+    """
+    turns = amount(quick=quick, all=all, proof=1)
+    return list(every[_rotation % turns :: turns] or every[:1])
 
 
 def todays_rotation() -> int:
@@ -89,12 +99,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Set the seed before the plugin of Hypothesis reads it."""
-    global _chosen
+    global _chosen, _rotation
     _chosen = config.option.tier
     for name, what in MARKERS.items():
         config.addinivalue_line("markers", f"{name}(tier): {what}")
     if config.option.rotation is None:
         config.option.rotation = todays_rotation()
+    _rotation = config.option.rotation
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.SystemRandom().getrandbits(32))
     settings.register_profile(

@@ -372,7 +372,7 @@ def test_each_message_is_shown_once_whatever_happens(
     run_state_machine_as_test(
         lambda: Pickup(clients, opening),
         settings=settings(
-            max_examples=amount(quick=4, all=30, proof=300),
+            max_examples=amount(quick=3, all=10, proof=300),
             stateful_step_count=25,
             suppress_health_check=list(HealthCheck),
         ),

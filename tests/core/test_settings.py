@@ -128,7 +128,7 @@ def test_a_parameter_has_the_name_of_its_setting() -> None:
 
 
 def test_every_setting_is_read_somewhere() -> None:
-    assert sorted(FIELDS.keys() - READ) == []
+    assert sorted(FIELDS.keys() - _attributes_read()) == []
 
 
 def _attributes_read() -> set[str]:
@@ -146,9 +146,6 @@ def _attributes_read() -> set[str]:
                     ):
                         read.add(attr)
     return read
-
-
-READ = _attributes_read()
 
 
 class Watched:

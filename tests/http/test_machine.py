@@ -22,6 +22,6 @@ class Mailbox(MailboxMachine):
 
 
 Mailbox.TestCase.settings = settings(
-    max_examples=amount(quick=3, all=20, proof=200), stateful_step_count=amount(quick=20, all=25, proof=25)
+    max_examples=amount(quick=2, all=7, proof=200), stateful_step_count=amount(quick=20, all=25, proof=25)
 )
 TestMailbox = Mailbox.TestCase

@@ -5,7 +5,7 @@ import pytest
 from tests.aws import Clients, new_clients
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
-from tests.tiers import amount
+from tests.tiers import in_turns
 
 
 @pytest.fixture(scope="session")
@@ -24,7 +24,6 @@ Turn = Callable[[Sequence[Any]], Sequence[Any]]
 
 
 @pytest.fixture
-def turn(pytestconfig: pytest.Config) -> Turn:
-    """Selects a quarter of the runs in the quick tier, by the rotation, and all in the others."""
-    parts = amount(quick=4, all=1, proof=1)
-    return lambda plays: plays[pytestconfig.option.rotation % parts :: parts]
+def turn() -> Turn:
+    """Selects an eighth of the runs in the quick tier, a third in `all`, by the rotation, and all in `proof`."""
+    return lambda plays: in_turns(plays, quick=8, all=3)

@@ -180,6 +180,6 @@ class Histories(RuleBasedStateMachine):
 
 
 Histories.TestCase.settings = settings(
-    max_examples=amount(quick=3, all=20, proof=200), stateful_step_count=25, deadline=None
+    max_examples=amount(quick=2, all=7, proof=200), stateful_step_count=25, deadline=None
 )
 TestHistories = Histories.TestCase

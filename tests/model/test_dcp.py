@@ -2,6 +2,7 @@
 
 import pytest
 from tests.model.dcp import Message, Payload, Revoke, Rules, Scope, Target
+from tests.tiers import in_turns
 
 OWN = Payload("s", accessor="A")
 CHEQUE = Payload("s", accessor="B")
@@ -64,7 +65,7 @@ CASES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("scope", CASES, ids=lambda scope: scope.name)
+@pytest.mark.parametrize("scope", in_turns(CASES, quick=4, all=2), ids=lambda scope: scope.name)
 def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
     explored = Target(Rules(), scope).explore()
     assert explored.fault == "", "\n".join(explored.story)
@@ -73,27 +74,31 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
 
 @pytest.mark.parametrize(
     ("rules", "scope", "fault"),
-    [
-        (Rules(nonce="read, then write"), RACE, "NONCE"),
-        (Rules(first="always"), RACE, "NONCE"),
-        (Rules(closed="deleted"), CLOSED_FIRST, "REVIVED"),
-        (Rules(tombstones="short", sweep="at once"), CLOSED, "NONCE"),
-        (Rules(stamp="read, then write"), TWO_SESSIONS, "TWICE"),
-        (Rules(stamp="after"), TWO_SESSIONS, "TWICE"),
-        (Rules(scope="global"), THIEF, "USED UP"),
-        (Rules(scope="signature"), THIEF, "USED UP"),
-        (Rules(remember="ttl"), SLOP, "TWICE"),
-        (Rules(settings="now"), RAISED, "TWICE"),
-        (Rules(clock="again"), SLOW, "TWICE"),
-        (Rules(sweep="at once"), CLOCKS, "TWICE"),
-        (Rules(sweep="early"), SLOW, "TWICE"),
-        (Rules(validity="not checked"), CLOCKS, "TWICE"),
-        (Rules(own="refused"), RACE, "ITSELF"),
-        (Rules(own="refused"), BATCH, "ITSELF"),
-        (Rules(release="any"), FAILS, "TWICE"),
-        (Rules(release="blind"), GIVEN_BACK, "TWICE"),
-        (Rules(revoke="request"), REVOKED, "UNREVOKED"),
-    ],
+    in_turns(
+        [
+            (Rules(nonce="read, then write"), RACE, "NONCE"),
+            (Rules(first="always"), RACE, "NONCE"),
+            (Rules(closed="deleted"), CLOSED_FIRST, "REVIVED"),
+            (Rules(tombstones="short", sweep="at once"), CLOSED, "NONCE"),
+            (Rules(stamp="read, then write"), TWO_SESSIONS, "TWICE"),
+            (Rules(stamp="after"), TWO_SESSIONS, "TWICE"),
+            (Rules(scope="global"), THIEF, "USED UP"),
+            (Rules(scope="signature"), THIEF, "USED UP"),
+            (Rules(remember="ttl"), SLOP, "TWICE"),
+            (Rules(settings="now"), RAISED, "TWICE"),
+            (Rules(clock="again"), SLOW, "TWICE"),
+            (Rules(sweep="at once"), CLOCKS, "TWICE"),
+            (Rules(sweep="early"), SLOW, "TWICE"),
+            (Rules(validity="not checked"), CLOCKS, "TWICE"),
+            (Rules(own="refused"), RACE, "ITSELF"),
+            (Rules(own="refused"), BATCH, "ITSELF"),
+            (Rules(release="any"), FAILS, "TWICE"),
+            (Rules(release="blind"), GIVEN_BACK, "TWICE"),
+            (Rules(revoke="request"), REVOKED, "UNREVOKED"),
+        ],
+        quick=4,
+        all=2,
+    ),
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_rule_is_needed(rules: Rules, scope: Scope, fault: str) -> None:

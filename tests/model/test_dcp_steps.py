@@ -23,7 +23,7 @@ from tests.model.test_dcp import (
     THIEF,
     TWO_SESSIONS,
 )
-from tests.tiers import amount
+from tests.tiers import amount, in_turns
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
@@ -51,7 +51,7 @@ CASES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("scope", CASES, ids=lambda scope: scope.name)
+@pytest.mark.parametrize("scope", in_turns(CASES, quick=4, all=2), ids=lambda scope: scope.name)
 def test_the_code_takes_the_models_steps_in_every_schedule_of(scope: Scope) -> None:
     explored = Driver(scope).explore()
     assert explored.fault == "", "\n".join((explored.fault, *explored.story))

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.model.flow import Flow, Message, Rules, Scope
+from tests.tiers import in_turns
 
 GOOD, FORGED = Message(0), Message(0, good=False)
 TWICE = Scope("one message, handed out twice", (GOOD,))
@@ -49,7 +50,7 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("scope", CASES, ids=lambda scope: scope.name)
+@pytest.mark.parametrize("scope", in_turns(CASES, quick=4, all=2), ids=lambda scope: scope.name)
 def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
     explored = Flow(Rules(), scope).explore()
     assert explored.fault == "", "\n".join(explored.story)
@@ -58,31 +59,35 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
 
 @pytest.mark.parametrize(
     ("rules", "scope", "fault"),
-    [
-        (Rules(inbox="answer, then queue"), TWICE, "LOST"),
-        (Rules(large="queue, then store"), LARGE, "WITHOUT BYTES"),
-        (Rules(known="drop"), RETRY, "LOST"),
-        (Rules(reuse="adopt"), REUSE, "LOST"),
-        (Rules(segment="empty"), TWICE, "DANGLING"),
-        (Rules(file="always"), TWICE, "RESURRECTED"),
-        (Rules(discard="only tell"), FLIPS, "LOST"),
-        (Rules(done="before telling"), DISCARD, "LOST"),
-        (Rules(home="not asked"), STRANGER, "SLANDER"),
-        (Rules(told="noted after"), DISCARD, "TOLD TWICE"),
-        (Rules(told="noted always"), DISCARD, "TOLD TWICE"),
-        (Rules(sent="before sending"), DISCARD, "UNTOLD"),
-        (Rules(shards="remembered"), SHARDS, "SKIPPED"),
-        (Rules(acked="row deleted"), TWICE, "RESURRECTED"),
-        (Rules(memory="short"), AGED, "RESURRECTED"),
-        (Rules(moved="deleted, then sent"), SILENT, "LOST"),
-        (Rules(object="deleted before its row"), LARGE, "WITHOUT BYTES"),
-        (Rules(object="deleted while it waits"), LARGE_SILENT, "WITHOUT BYTES"),
-        (Rules(object="kept"), LARGE_FORGERY, "LEFT"),
-        (Rules(copy="no row"), LARGE_RETRY, "WITHOUT BYTES"),
-        (Rules(gone="fails"), LARGE, "UNDECIDED"),
-        (Rules(gone="done"), LARGE_LOST, "LOST"),
-        (Rules(gone="row decides, not told again"), LARGE_LOST, "LOST"),
-    ],
+    in_turns(
+        [
+            (Rules(inbox="answer, then queue"), TWICE, "LOST"),
+            (Rules(large="queue, then store"), LARGE, "WITHOUT BYTES"),
+            (Rules(known="drop"), RETRY, "LOST"),
+            (Rules(reuse="adopt"), REUSE, "LOST"),
+            (Rules(segment="empty"), TWICE, "DANGLING"),
+            (Rules(file="always"), TWICE, "RESURRECTED"),
+            (Rules(discard="only tell"), FLIPS, "LOST"),
+            (Rules(done="before telling"), DISCARD, "LOST"),
+            (Rules(home="not asked"), STRANGER, "SLANDER"),
+            (Rules(told="noted after"), DISCARD, "TOLD TWICE"),
+            (Rules(told="noted always"), DISCARD, "TOLD TWICE"),
+            (Rules(sent="before sending"), DISCARD, "UNTOLD"),
+            (Rules(shards="remembered"), SHARDS, "SKIPPED"),
+            (Rules(acked="row deleted"), TWICE, "RESURRECTED"),
+            (Rules(memory="short"), AGED, "RESURRECTED"),
+            (Rules(moved="deleted, then sent"), SILENT, "LOST"),
+            (Rules(object="deleted before its row"), LARGE, "WITHOUT BYTES"),
+            (Rules(object="deleted while it waits"), LARGE_SILENT, "WITHOUT BYTES"),
+            (Rules(object="kept"), LARGE_FORGERY, "LEFT"),
+            (Rules(copy="no row"), LARGE_RETRY, "WITHOUT BYTES"),
+            (Rules(gone="fails"), LARGE, "UNDECIDED"),
+            (Rules(gone="done"), LARGE_LOST, "LOST"),
+            (Rules(gone="row decides, not told again"), LARGE_LOST, "LOST"),
+        ],
+        quick=4,
+        all=2,
+    ),
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_rule_is_needed(rules: Rules, scope: Scope, fault: str) -> None:

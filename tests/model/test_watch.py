@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.model.watch import Rules, Scope, State, Step, Watch
-from tests.tiers import amount
+from tests.tiers import amount, in_turns
 
 STALE = Scope("a worker who has read that nobody waits", stale=frozenset({0}), pauses=1, last=1)
 STALE_THEN = Scope("that worker, with two messages", (0, 0), stale=frozenset({0}), last=1)
@@ -40,7 +40,7 @@ CASES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("scope", CASES, ids=lambda scope: scope.name)
+@pytest.mark.parametrize("scope", in_turns(CASES, quick=4, all=3), ids=lambda scope: scope.name)
 def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
     explored = Watch(Rules(), scope).explore()
     assert explored.fault == "", "\n".join(explored.story)
@@ -49,28 +49,32 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
 
 @pytest.mark.parametrize(
     ("rules", "scope", "fault"),
-    [
-        (Rules(listing="before the watch"), TWO, "UNSEEN"),
-        (Rules(second="never"), STALE, "UNSEEN"),
-        (Rules(second="early"), STALE, "UNSEEN"),
-        (Rules(second="in its first wait"), STALE, "UNSEEN"),
-        (Rules(reading="for ever"), STALE_THEN, "UNSEEN"),
-        (Rules(trigger="ask, then file"), TWO, "UNSEEN"),
-        (Rules(put="always"), OWNERS, "UNSEEN"),
-        (Rules(put="by id"), ONE_TOO_MANY, "TWICE"),
-        (Rules(replaced="never told"), ONE_TOO_MANY, "UNSEEN"),
-        (Rules(replaced="told, then put"), ONE_TOO_MANY, "TWICE"),
-        (Rules(leased="told, too"), ONE_TOO_MANY, "TWICE"),
-        (Rules(lease="none"), TWO, "TWICE"),
-        (Rules(lease="short"), TWO_LATE, "TWICE"),
-        (Rules(lease="refused to its own"), DIES, "UNSEEN"),
-        (Rules(end="removed, then told"), DIES, "UNSEEN"),
-        (Rules(find="by place"), TWO, "OTHER"),
-        (Rules(remove="by place"), TWO, "UNSEEN"),
-        (Rules(queue="deleted before"), DIES, "UNSEEN"),
-        (Rules(again="no more"), CLOSES, "UNSEEN"),
-        (Rules(again="no more"), AT_ONCE, "UNSEEN"),
-    ],
+    in_turns(
+        [
+            (Rules(listing="before the watch"), TWO, "UNSEEN"),
+            (Rules(second="never"), STALE, "UNSEEN"),
+            (Rules(second="early"), STALE, "UNSEEN"),
+            (Rules(second="in its first wait"), STALE, "UNSEEN"),
+            (Rules(reading="for ever"), STALE_THEN, "UNSEEN"),
+            (Rules(trigger="ask, then file"), TWO, "UNSEEN"),
+            (Rules(put="always"), OWNERS, "UNSEEN"),
+            (Rules(put="by id"), ONE_TOO_MANY, "TWICE"),
+            (Rules(replaced="never told"), ONE_TOO_MANY, "UNSEEN"),
+            (Rules(replaced="told, then put"), ONE_TOO_MANY, "TWICE"),
+            (Rules(leased="told, too"), ONE_TOO_MANY, "TWICE"),
+            (Rules(lease="none"), TWO, "TWICE"),
+            (Rules(lease="short"), TWO_LATE, "TWICE"),
+            (Rules(lease="refused to its own"), DIES, "UNSEEN"),
+            (Rules(end="removed, then told"), DIES, "UNSEEN"),
+            (Rules(find="by place"), TWO, "OTHER"),
+            (Rules(remove="by place"), TWO, "UNSEEN"),
+            (Rules(queue="deleted before"), DIES, "UNSEEN"),
+            (Rules(again="no more"), CLOSES, "UNSEEN"),
+            (Rules(again="no more"), AT_ONCE, "UNSEEN"),
+        ],
+        quick=4,
+        all=3,
+    ),
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_rule_is_needed(rules: Rules, scope: Scope, fault: str) -> None:

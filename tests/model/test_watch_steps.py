@@ -24,7 +24,7 @@ from tests.model.test_watch import (
 )
 from tests.model.watch import Scope
 from tests.model.watch_code import UNIT, Driver
-from tests.tiers import amount
+from tests.tiers import amount, in_turns
 
 from postroom.client.mailbox import dcp_waits
 from postroom.client.mailbox.dcp_waits import MailWaits
@@ -56,7 +56,7 @@ def explored(monkeypatch: pytest.MonkeyPatch, scope: Scope, table: DynamoTable, 
     return Driver(scope, table, **broken).explore()
 
 
-@pytest.mark.parametrize("scope", CASES, ids=lambda scope: scope.name)
+@pytest.mark.parametrize("scope", in_turns(CASES, quick=4, all=3), ids=lambda scope: scope.name)
 def test_the_code_takes_the_models_steps_in_every_schedule_of(
     scope: Scope, table: DynamoTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,7 @@ ABSENT = ("none.sender.example", "_domainkey.sender.example")
 UNSIGNED = ("x.plain.example",)
 NAMES = (*TRUE, *ABSENT, *UNSIGNED)
 Change = Callable[[bytes], bytes | None]
-ONE_IN = amount(quick=4, all=1, proof=1)
+ONE_IN = amount(quick=12, all=3, proof=1)
 """Of so many bytes of an answer one is changed; which, the rotation says."""
 
 

@@ -370,7 +370,7 @@ def test_two_couriers_with_one_notification_send_one_feedback(
     stack: PipelineStack, pytestconfig: pytest.Config
 ) -> None:
     both, random = (new_clients(), new_clients()), Random(pytestconfig.option.rotation)
-    for _ in range(amount(quick=10, all=25, proof=250)):
+    for _ in range(amount(quick=4, all=8, proof=250)):
         stack.outbound.posts.clear()
         stack.clock.now += 3600
         stage, notice = Stage(random.randrange), discard(stack)

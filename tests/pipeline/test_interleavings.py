@@ -245,7 +245,7 @@ LARGE = [
     two_large_discards,
     judgements_of_a_large_claim_that_differ,
 ]
-SCHEDULES = amount(quick=10, all=25, proof=250)
+SCHEDULES = amount(quick=3, all=8, proof=250)
 """Drawn by the number of the rotation: other days play others."""
 
 

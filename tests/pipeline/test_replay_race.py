@@ -22,7 +22,7 @@ from postroom.pipeline.worker import Record
 from postroom.protocols.nlweb.reasons import STILL_WORKING
 
 SENDERS = 50
-ROUNDS = amount(quick=8, all=50, proof=300)
+ROUNDS = amount(quick=4, all=16, proof=300)
 WORKERS = 4
 
 # In the smallest tier, too: nothing else meets with this many at once.

@@ -348,8 +348,8 @@ def fill(owner: Owner) -> None:
 
 @pytest.fixture
 def points(pytestconfig: pytest.Config) -> Iterator[int]:
-    """All points of a pull, without end; of the quick tests' every fourth, another one each day."""
-    every = amount(quick=4, all=1, proof=1)
+    """Every eighth point of a pull in the quick tier, every third one in `all`, by the rotation; without end."""
+    every = amount(quick=8, all=3, proof=1)
     return count(pytestconfig.option.rotation % every, every)
 
 
@@ -475,7 +475,7 @@ def test_a_large_message_acknowledged_by_another_device_is_skipped(api: ApiStack
 
 
 def test_many_messages_are_pulled(owner: Owner) -> None:
-    many = amount(quick=200, all=1000, proof=2000)
+    many = amount(quick=200, all=400, proof=2000)
     for start in range(0, many, 100):
         messages = [sealed(f"message {number}", number, to=owner.name) for number in range(start, start + 100)]
         owner.api.file(*messages, mailbox=owner.name, conversation=ALICE, receipt={"protocol": "dm3"}, at=start / 1000)

@@ -116,7 +116,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=amount(quick=3, all=12, proof=300), deadline=None)
+@settings(max_examples=amount(quick=2, all=4, proof=300), deadline=None)
 @given(STEPS)
 def test_an_index_that_follows_knows_what_the_archive_says(steps: list[Step]) -> None:
     history = History()
@@ -129,7 +129,7 @@ def test_an_index_that_follows_knows_what_the_archive_says(steps: list[Step]) ->
             assert known == ConversationReader(followed.archive, followed.chats.own).read()
 
 
-@settings(max_examples=amount(quick=3, all=12, proof=300), deadline=None)
+@settings(max_examples=amount(quick=2, all=4, proof=300), deadline=None)
 @given(STEPS)
 def test_all_show_the_same_in_the_end(steps: list[Step]) -> None:
     history = History()

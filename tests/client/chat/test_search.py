@@ -726,7 +726,7 @@ def shown_texts(device: Device) -> list[str]:
     return sorted(it.text for chat in view.chats() for it in view.messages(chat.ref) if it.message)
 
 
-@settings(max_examples=amount(quick=3, all=12, proof=300), deadline=None)
+@settings(max_examples=amount(quick=2, all=4, proof=300), deadline=None)
 @given(STEPS)
 def test_a_search_finds_what_chats_show_once_and_nothing_else(steps: list[Step]) -> None:
     history = DomainHistory()
@@ -754,7 +754,7 @@ STEPS_OVER_DM3 = st.lists(
 )
 
 
-@settings(max_examples=amount(quick=3, all=12, proof=300), deadline=None)
+@settings(max_examples=amount(quick=2, all=4, proof=300), deadline=None)
 @given(STEPS_OVER_DM3)
 def test_a_search_over_dm3_finds_each_message_that_is_not_deleted_once(steps: list[Step]) -> None:
     network = ChatNetwork()

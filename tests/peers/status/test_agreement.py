@@ -161,7 +161,7 @@ def test_known_wrappers_are_read_alike(go: AnsweringProcess, number: int) -> Non
 
 def test_changed_wrappers_are_read_alike(go: AnsweringProcess, pytestconfig: pytest.Config) -> None:
     random, verdicts = Random(f"wrappers {pytestconfig.option.hypothesis_seed}"), Counter[str]()
-    number = amount(quick=2_000, all=20_000, proof=200_000)
+    number = amount(quick=700, all=7_000, proof=200_000)
     for _ in range(number):
         verdict = agreed(go, _changed(random))
         verdicts[verdict.failed or ("refused" if verdict.fields is None else "read")] += 1
@@ -217,7 +217,7 @@ def test_changed_events_are_read_alike(go: AnsweringProcess, pytestconfig: pytes
     random, verdicts = Random(f"events {pytestconfig.option.hypothesis_seed}"), Counter[str]()
     update = read_payload(PayloadType.MEMBERSHIP_UPDATE_MESSAGE, bytes.fromhex(MESSAGES[-1]["payload"]))
     assert isinstance(update, messages.MembershipUpdateMessage)
-    number = amount(quick=1_000, all=5_000, proof=50_000)
+    number = amount(quick=500, all=1_700, proof=50_000)
     for _ in range(number):
         event = random.choice(update.events)
         cut = random.choice((0, 65))

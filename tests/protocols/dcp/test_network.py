@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from tests.model.explore import BrokenError, Explored, explore
 from tests.protocols.dcp.network import DAY, ENDS, INITIATOR, TARGET, Bounds, EndState, Everything, Network
-from tests.tiers import amount
+from tests.tiers import amount, in_turns
 
 from postroom.crypto.ethereum import Address
 from postroom.protocols.dcp.connection_events import (
@@ -169,7 +169,7 @@ def _faults(bounds: Bounds, end: int) -> Bounds:
     return replace(bounds, asks=(0, 0), closes=(0, 0), drifts=0, jumps=jumps)
 
 
-@pytest.mark.parametrize("bounds", LAWFUL + CHANGING, ids=lambda bounds: bounds.name)
+@pytest.mark.parametrize("bounds", in_turns(LAWFUL + CHANGING, quick=4, all=3), ids=lambda bounds: bounds.name)
 def test_nothing_counts_twice_or_hangs_in_any_interleaving_with(bounds: Bounds) -> None:
     explored = Laws(Network(bounds)).explore()
     assert explored.fault == "", "\n".join((explored.fault, *explored.story))
