@@ -1,4 +1,5 @@
-"""Which packages may import which, what protocol rules may never do, and which words names may not contain.
+"""Which packages may import which, what protocol rules may never do, which words names may not contain, and how long
+tests wait.
 
 The import contracts are in pyproject.toml ([tool.importlinter]); here they are checked, each also with a breach.
 """
@@ -19,6 +20,7 @@ from importlinter.api import read_configuration
 from importlinter.contracts.forbidden import ForbiddenContract
 from importlinter.contracts.independence import IndependenceContract
 from importlinter.contracts.layers import LayersContract
+from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "layers" / "postroom" / "postroom"
@@ -447,3 +449,62 @@ def test_a_module_that_only_hands_on_names_says_them_all(name: str) -> None:
         if not public.startswith("_") and not isinstance(value, ModuleType)
     }
     assert sorted(offered) == sorted(module.__all__)
+
+
+# --- waits of tests ---------------------------------------------------------------------------------------------------
+
+WAITS = {"acquire", "exception", "join", "result", "settimeout", "timeout", "wait", "wait_for"}
+"""Calls whose arguments are seconds."""
+MOMENT = 2
+"""Seconds for what must not come, or not in time: there, a busy machine makes the expected outcome more certain."""
+
+
+def waits_with_a_bound(code: str) -> Iterator[ast.expr]:
+    """The waits that end after a moment, and before PATIENCE, by a number or by a name that the module gives it."""
+    tree = ast.parse(code)
+    named = {
+        target.id: node.value
+        for node in tree.body if isinstance(node, ast.Assign)
+        for target in node.targets if isinstance(target, ast.Name)
+    }  # fmt: skip
+
+    def is_bound(node: ast.expr) -> bool:
+        match named.get(node.id, node) if isinstance(node, ast.Name) and node.id != "PATIENCE" else node:
+            case ast.Constant(value=int() | float() as seconds):
+                return MOMENT <= seconds < PATIENCE
+        return False
+
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+                given = [each.value for each in node.keywords if each.arg and each.arg.endswith("timeout")]
+                if any(map(is_bound, [*given, *(node.args if name in WAITS else ())])):
+                    yield node
+            case ast.BinOp(left=ast.Call(func=ast.Attribute(attr="monotonic")), op=ast.Add(), right=right):
+                if is_bound(right):
+                    yield node
+
+
+def test_no_wait_of_a_test_has_a_bound_that_a_busy_machine_may_reach() -> None:
+    found = [
+        f"{file_id(path)}: {ast.unparse(wait)}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for wait in waits_with_a_bound(path.read_text(encoding="utf-8"))
+    ]
+    assert found == [], "the bound of a wait is PATIENCE (tests/patience.py)"
+
+
+@pytest.mark.parametrize(
+    ("code", "has_one"),
+    [
+        ("process.wait(60)", True),
+        ("SECONDS = 600\nprocess.communicate(timeout=SECONDS)", True),
+        ("end = time.monotonic() + 30.0", True),
+        ("asyncio.timeout(30)", True),
+        ("process.wait(PATIENCE)", False),
+        ("over.wait(0.5)", False),
+        ("answer(60)", False),
+    ],
+)
+def test_a_wait_with_a_bound_is_noticed(code: str, *, has_one: bool) -> None:
+    assert bool(list(waits_with_a_bound(code))) is has_one

@@ -40,6 +40,7 @@ from tests.functions.samples import (
 
 from postroom.api.reasons import TOKEN_INVALID
 from postroom.core.reasons import NO_SUCH_ROUTE, UNDELIVERABLE
+from postroom.local.patience import PATIENT_SETTINGS
 from postroom.local.stack import LocalDeployment, LocalStack
 from postroom.names.registry import PROFILE_KEY
 from postroom.protocols.dcp.signed_message import read_signed_message
@@ -107,7 +108,7 @@ def stack(
         record = zone_line(NLWEB.key_name(SENDER, SELECTOR), record_text(published_key().public))
         local.tree.put(SENDER, f"nlweb IN A 127.0.0.1\n{record}\n")
         local.tree.put(BUFFER, "nlweb IN A 127.0.0.1\n")
-        deployment = local.deploy("rie")
+        deployment = local.deploy("rie", settings=PATIENT_SETTINGS)
         for domain in (SENDER, BUFFER, RECEIVER):
             deployment.serve_host(NLWEB.host(domain))
         deployed = store_of(deployment)

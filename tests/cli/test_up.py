@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.patience import PATIENCE
 
 from postroom.cli.descriptor import Descriptor, read_descriptor
 from postroom.cli.exits import UsageFault
@@ -25,8 +26,6 @@ from postroom.local.ports import free_port
 pytestmark = pytest.mark.xdist_group("cli-up")
 
 POSTROOM = str(Path(sys.executable).parent / "postroom")
-SECONDS = 600
-"""Longer than anything takes, whatever else the machine does."""
 TRIES = 1200
 
 
@@ -59,11 +58,12 @@ class Running:
             self.process.send_signal(signal.SIGINT)
         assert self.process.stdout
         self.process.stdout.close()
-        self.process.wait(SECONDS)
+        self.process.wait(PATIENCE)
 
     def shell(self, command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, shell=True, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=SECONDS,
+            command, shell=True, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+            timeout=PATIENCE,
             check=False,
         )  # fmt: skip
 
@@ -158,7 +158,7 @@ def test_an_added_domain_gets_its_host_at_the_edge(running: Running) -> None:
     for _ in range(TRIES):
         answer = subprocess.run(
             [sys.executable, "-c", script, "pw.new.example", str(running.descriptor.port), running.descriptor.ca_file],
-            capture_output=True, text=True, timeout=SECONDS, check=True,
+            capture_output=True, text=True, timeout=PATIENCE, check=True,
         ).stdout  # fmt: skip
         if "new.example" in answer:
             break
@@ -196,12 +196,12 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Two]:
 
 def test_of_two_concurrent_starts_in_one_folder_one_succeeds(two: Two) -> None:
     assert two.complaint.startswith("postroom: a local stack is already running in .postroom")
-    assert two.other.wait(SECONDS) == 2
+    assert two.other.wait(PATIENCE) == 2
 
 
 def test_a_closed_terminal_leaves_no_process(two: Two) -> None:
     two.up.send_signal(signal.SIGHUP)
-    two.up.communicate(timeout=SECONDS)
+    two.up.communicate(timeout=PATIENCE)
     assert two.up.returncode == 128 + signal.SIGHUP
     assert not list(two.folder.iterdir())
 
@@ -216,7 +216,7 @@ def started(undo: contextlib.ExitStack, folder: Path) -> subprocess.Popen[str]:
     )  # fmt: skip
     undo.callback(process.kill)
     # Should it neither come up nor end, it is not waited for without end.
-    too_long = threading.Timer(SECONDS, process.kill)
+    too_long = threading.Timer(PATIENCE, process.kill)
     too_long.start()
     undo.callback(too_long.cancel)
     return process
@@ -269,7 +269,7 @@ def test_a_port_in_use_is_reported(tmp_path: Path, option: str, who: str) -> Non
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=PATIENCE,
             check=False,
         )
     assert ended.returncode == 3
@@ -282,7 +282,7 @@ def test_a_port_in_use_is_reported(tmp_path: Path, option: str, who: str) -> Non
 def test_an_unusable_state_folder_is_reported_before_the_start(tmp_path: Path, state: str) -> None:
     (tmp_path / "file").write_text("mine")
     ended = subprocess.run(
-        [POSTROOM, "up", "--state", state], cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False
+        [POSTROOM, "up", "--state", state], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert (ended.returncode, ended.stdout) == (2, "")
     assert ended.stderr == f"postroom: --state (STATE of make) is {state}; it must be a folder, and file is not\n"
@@ -292,6 +292,6 @@ def test_an_unusable_state_folder_is_reported_before_the_start(tmp_path: Path, s
 def test_ctrl_c_stops_everything(running: Running) -> None:
     descriptor = running.descriptor
     running.process.send_signal(signal.SIGINT)
-    assert running.process.wait(SECONDS) == 0
+    assert running.process.wait(PATIENCE) == 0
     assert not descriptor.is_running()
     assert not (running.folder / ".postroom").exists()

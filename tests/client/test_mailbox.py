@@ -500,9 +500,9 @@ def test_a_mailbox_of_nlweb_has_other_settings(mailbox: Any) -> None:
 @over_http
 def test_a_waiting_request_may_take_long(host: Host, api: ApiStack, opened: Open) -> None:
     api.clock.now += 1
-    assert ids(opened(timeout=7.0).unread(wait=15)) == []
+    assert ids(opened(timeout=1.5).unread(wait=15)) == []
     read = {it.url.params.get("wait", ""): it.extensions["timeout"]["read"] for it in host.requests}
-    assert read == {"": 7.0, "15.0": 22.0}
+    assert read == {"": 1.5, "15.0": 16.5}
 
 
 def test_a_given_address_is_connected_to_and_the_host_name_is_verified(host: Host, opened: Open) -> None:

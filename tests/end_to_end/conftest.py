@@ -4,7 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.names.patience import unhurried
+from tests.patience import PATIENCE
 
+from postroom.client import AsyncMailbox, Mailbox
+from postroom.client.dcp import AsyncConnection, Connection
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.scenes import Story
 from postroom.demo.stack import DemoStack
@@ -41,6 +45,15 @@ def own_pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("owner") / "own.pem"
     path.write_bytes(PrivateKey.generate("ed25519").to_pem())
     return path
+
+
+@pytest.fixture(autouse=True)
+def no_hurry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let clients have all the time: this machine may be busy."""
+    for client in (AsyncConnection, AsyncMailbox, Connection, Mailbox):
+        monkeypatch.setitem(client.__init__.__kwdefaults__, "timeout", PATIENCE)
+    with unhurried():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import pytest
 from tests.end_to_end.test_dm3 import find, write
 from tests.end_to_end.test_dm3 import https as https
-from tests.names.patience import unhurried
 from tests.patience import PATIENCE
 
 from postroom.cli.up import describe_stack
@@ -54,7 +53,6 @@ def reader(demo_stack: DemoStack) -> Iterator[Reader]:
     stack = demo_stack.stack
     descriptor = describe_stack(stack, chain_endpoints(stack.edge.port))
     with ExitStack() as undo:
-        undo.enter_context(unhurried())
         clients = [
             EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=descriptor.ca_file)
             for url in descriptor.chain_endpoints

@@ -63,7 +63,6 @@ def opened(demo_stack: DemoStack, url: str, key: EthereumKey = OWNER) -> Connect
         identities=IdentityMemory(),
         ca_file=stack.authority.pem,
         connect=("127.0.0.1", stack.edge.port),
-        timeout=PATIENCE,
     )
 
 

@@ -29,6 +29,7 @@ from postroom.demo.scenes import Story
 from postroom.demo.stack import BUFFER, SUBJECT, Correspondent, DemoStack
 from postroom.demo.webhooks import WebhookReceiver
 from postroom.local.gateway import GatewayRequest, GatewayResponse
+from postroom.local.patience import PATIENT_SETTINGS
 from postroom.net.https import HttpsClient
 from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.nlweb.schema import NLWEB
@@ -109,7 +110,9 @@ class RecordedDeployment:
 @pytest.fixture(scope="module")
 def recorded(demo_stack: DemoStack, tmp_path_factory: pytest.TempPathFactory) -> RecordedDeployment:
     folder = tmp_path_factory.mktemp("safe")
-    demo_deployment = DemoDeployment(SAFE, demo_stack.stack.deploy("safe", {"NotifyIntervalSeconds": "1"}))
+    demo_deployment = DemoDeployment(
+        SAFE, demo_stack.stack.deploy("safe", {"NotifyIntervalSeconds": "1"}, PATIENT_SETTINGS)
+    )
     ours = Correspondent(SAFE, "pk1", PrivateKey.generate("ed25519"))
     demo_stack.publish(ours)
     demo_deployment.signing_keys.put(SAFE, ours.selector, ours.key)

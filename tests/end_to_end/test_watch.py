@@ -39,7 +39,6 @@ def reached(demo_stack: DemoStack) -> dict[str, Any]:
         "ca_file": demo_stack.stack.authority.pem,
         "connect": ("127.0.0.1", demo_stack.stack.edge.port),
         "dcp": True,
-        "timeout": PATIENCE,
     }
 
 

@@ -199,6 +199,12 @@ def test_parameters_of_the_caller_override_those_of_the_stack(stack, ask) -> Non
     assert ask(deployment.client, deployment.outputs["Inbox"], "where")["resolvers"] == "udp://127.0.0.1:9"
 
 
+def test_settings_of_the_caller_override_those_of_the_template(stack, ask) -> None:
+    deployment = stack.deploy("set", settings={"GREETING": "hi", "OF_NO_FUNCTION": "x"})
+    found = ask(deployment.client, deployment.outputs["Inbox"], "where")
+    assert (found["greeting"], "OF_NO_FUNCTION" in found["environment"]) == ("hi", False)
+
+
 def test_a_name_put_into_the_tree_leads_through_the_edge_to_the_deployment(stack, one) -> None:
     stack.tree.put("whole.example", "@ 60 IN A 127.0.0.1\nnlweb 60 IN A 127.0.0.1\n")
     question = dns.message.make_query("nlweb.whole.example", "A")

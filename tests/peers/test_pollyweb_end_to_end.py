@@ -11,6 +11,7 @@ from postroom.demo.deployment import DemoDeployment, until
 from postroom.local import pollyweb
 from postroom.local.checkout import template_path
 from postroom.local.guest import run_guest
+from postroom.local.patience import PATIENT_SETTINGS
 from postroom.local.stack import LocalStack
 from postroom.protocols.nlweb.key_record import record_text, zone_line
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -35,7 +36,7 @@ def stack() -> Iterator[LocalStack]:
 
 @pytest.fixture(scope="module")
 def demo_deployment(stack: LocalStack) -> DemoDeployment:
-    demo_deployment = DemoDeployment(RECEIVER, stack.deploy("receiver"))
+    demo_deployment = DemoDeployment(RECEIVER, stack.deploy("receiver", settings=PATIENT_SETTINGS))
     demo_deployment.deployment.serve_host(f"pw.{RECEIVER}")
     demo_deployment.operators.put_domain(Domain(RECEIVER))
     demo_deployment.operators.put_subject(RECEIVER, SubjectRule(SUBJECT, Treatment.MAILBOX, RECEIVER))

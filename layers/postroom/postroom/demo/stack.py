@@ -25,6 +25,7 @@ from postroom.demo.deployment import DemoDeployment
 from postroom.demo.names import BOB, MALLORY, SERVICE, Names
 from postroom.local.chain.hosts import IPFS_GATEWAY, RPC_HOSTS, ZONE, ZONE_TEXT, chain_endpoints
 from postroom.local.chain.local_ethereum import LocalEthereum
+from postroom.local.patience import PATIENT_SETTINGS
 from postroom.local.ports import HOST
 from postroom.local.stack import LocalStack
 from postroom.local.zones import Mode
@@ -71,8 +72,8 @@ class DemoStack:
         self.stack = stack
         self._keys = keys
         parameters = {"Dm3SelfRegistration": SERVICE, "IpfsGateways": IPFS_GATEWAY}
-        self.receiver = DemoDeployment(RECEIVER, stack.deploy("receiver", parameters))
-        self.buffer = DemoDeployment(BUFFER, stack.deploy("buffer"))
+        self.receiver = DemoDeployment(RECEIVER, stack.deploy("receiver", parameters, PATIENT_SETTINGS))
+        self.buffer = DemoDeployment(BUFFER, stack.deploy("buffer", settings=PATIENT_SETTINGS))
         self.sender = self._settle(SENDER, "rsa")
         self.unsigned = self._settle(UNSIGNED, "ed25519", mode=Mode.UNSIGNED)
         self.bogus = self._settle(BOGUS, "ed25519", mode=Mode.BOGUS)

@@ -2,11 +2,11 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
@@ -15,6 +15,7 @@ from postroom.local.clients import Clients
 from postroom.local.ignored_properties import made_by_cloudformation, set_ignored_properties
 from postroom.local.intrinsics import Evaluator, Resource
 from postroom.local.patience import PATIENCE_SECONDS
+from postroom.local.template import Template
 from postroom.local.translate import translate
 from postroom.local.verify import verify
 
@@ -30,11 +31,18 @@ class Deployed:
     resources: tuple[Resource, ...]
 
 
-def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str, str] | None = None) -> Deployed:
+def deploy(
+    template: Path,
+    stack: str,
+    clients: Clients,
+    parameters: Mapping[str, str] | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Deployed:
     """Create the stack, or update an existing one to the current template, code and parameters.
 
-    Raises SettingsError for a parameter that the template does not declare, OurError if the stack fails or differs from
-    the template (the sentence lists the differences).
+    `settings`: values of environment variables of functions, instead of the template's. Raises SettingsError for a
+    parameter that the template does not declare, OurError if the stack fails or differs from the template (the sentence
+    lists the differences).
     """
     given = dict(parameters or {})
     s3 = clients("s3")
@@ -47,6 +55,8 @@ def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str
         s3.put_object(Bucket=artifacts, Key=key, Body=code)
 
     translated = translate(template, artifacts, store, given)
+    for variables in _variables(translated):
+        variables.update({name: value for name, value in (settings or {}).items() if name in variables})
     unknown = given.keys() - translated.get("Parameters", {}).keys()
     if unknown:
         raise SettingsError(f"the template has no parameters {', '.join(sorted(unknown))}")
@@ -74,6 +84,12 @@ def deploy(template: Path, stack: str, clients: Clients, parameters: Mapping[str
         listed = "\n  ".join(map(str, differences))
         raise OurError(f"the embedded AWS did not create what the template says:\n  {listed}")
     return Deployed(outputs, resources)
+
+
+def _variables(template: Template) -> Iterator[dict[str, Any]]:
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::Lambda::Function":
+            yield resource["Properties"].get("Environment", {}).get("Variables", {})
 
 
 def _create_or_update(template_url: str, stack: str, clients: Clients, given: Mapping[str, str]) -> None:

@@ -7,3 +7,10 @@ AWS may take longer than this.
 from typing import Final
 
 PATIENCE_SECONDS: Final = 900
+PATIENT_SETTINGS: Final = {
+    "DM3_LOOKUP_SECONDS": "60",
+    "MANIFEST_SECONDS": "60",
+    "OUTBOUND_CONNECT_SECONDS": "60",
+    "OUTBOUND_TOTAL_SECONDS": "120",
+}
+"""Of functions whose hosts are all on this machine: an address that is too slow is left alone for minutes."""

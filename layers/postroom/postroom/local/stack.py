@@ -148,10 +148,13 @@ class LocalStack:
         undo.enter_context(self.edge)
         self._memory.remember("ports", {"aws": self.emulator.port, "dns": self.dns.port, "edge": self.edge.port})
 
-    def deploy(self, name: str, parameters: Mapping[str, str] | None = None) -> LocalDeployment:
+    def deploy(
+        self, name: str, parameters: Mapping[str, str] | None = None, settings: Mapping[str, str] | None = None
+    ) -> LocalDeployment:
         """Create the deployment `name` from the template, or update it to the current template.
 
-        The stack sets those of its own parameters that the template declares; `parameters` take precedence.
+        The stack sets those of its own parameters that the template declares; `parameters` take precedence. `settings`:
+        environment variables of functions, instead of the template's.
         """
         accounts = self._memory.recall("accounts")
         account = accounts.setdefault(name, FIRST_ACCOUNT + len(accounts))
@@ -159,7 +162,7 @@ class LocalStack:
         clients = self.emulator.clients(str(account))
         declared = read(self.template).get("Parameters", {})
         own = {key: value for key, value in (self.parameters() | _everything_of(account)).items() if key in declared}
-        deployed = deploy(self.template, name, clients, own | dict(parameters or {}))
+        deployed = deploy(self.template, name, clients, own | dict(parameters or {}), settings)
         deployment = LocalDeployment(name, str(account), deployed.outputs, clients, deployed.resources, self.edge)
         self.deployments[name] = deployment
         self._socket_hosts.update(deployment.serve_sockets())
