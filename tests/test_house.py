@@ -508,3 +508,14 @@ def test_no_wait_of_a_test_has_a_bound_that_a_busy_machine_may_reach() -> None:
 )
 def test_a_wait_with_a_bound_is_noticed(code: str, *, has_one: bool) -> None:
     assert bool(list(waits_with_a_bound(code))) is has_one
+
+
+def test_no_health_check_judges_how_fast_examples_are_made() -> None:
+    """What a test suppresses replaces what `tests/tiers.py` suppresses."""
+    lists = [
+        (file_id(path), listed)
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for listed in re.findall(r"suppress_health_check=(\[[^\]]*\])", path.read_text(encoding="utf-8"))
+    ]
+    assert len(lists) > 5
+    assert [path for path, listed in lists if "HealthCheck.too_slow" not in listed] == []

@@ -318,7 +318,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(subject=st.text(min_size=1, max_size=260), body=JSON, number=st.integers(0))
 def test_every_accepted_message_is_accepted_by_an_inbox(api: ApiStack, subject: str, body: Json, number: int) -> None:
     try:

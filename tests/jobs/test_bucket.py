@@ -58,7 +58,7 @@ def test_hours_with_objects_are_found_oldest_first(listed: ListedBucket) -> None
 NAMES = st.text("0123456789abcdefghXZ-.~é", min_size=1, max_size=3) | st.sampled_from([*"0123456789abcdef"])
 
 
-@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(names=st.sets(NAMES, max_size=30))
 def test_the_shares_of_an_hour_hold_each_of_its_objects_once(
     ours: Clients, victims: list[Clients], names: set[str]

@@ -325,9 +325,9 @@ def test_questions_are_counted():
 def test_a_paused_server_is_silent_and_counts(transport):
     with DnsServer(ZoneTree()) as server:
         server.pause()
-        with pytest.raises(dns.exception.Timeout):
-            transport(query("x.example"), server.host, port=server.port, timeout=0.2)
-        assert server.queries["x.example.", "TXT"] == 1
+        while not server.queries["x.example.", "TXT"]:
+            with pytest.raises(dns.exception.Timeout):
+                transport(query("x.example"), server.host, port=server.port, timeout=0.2)
         server.resume()
         assert ask(server, "x.example", transport=transport).rcode() == dns.rcode.NXDOMAIN
 

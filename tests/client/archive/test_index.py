@@ -76,7 +76,11 @@ def test_messages_are_found_by_parts_of_words_in_any_case(index: Index, mine: Ar
     assert scan(mine, wanted, 10) == index.search(wanted, 10)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50), deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=examples(50),
+    deadline=None,
+)
 @given(wanted=st.text(st.sampled_from("abGRßü\u0308\"'*() -:^早🤝%_"), max_size=6))
 def test_the_index_finds_the_same_messages_as_reading_them(index: Index, mine: Archive, wanted: str) -> None:
     assert index.search(wanted, 100) == scan(mine, wanted, 100)
@@ -113,7 +117,11 @@ class FakeChats:
 WORDS = st.text("ab ", max_size=4)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50), deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=examples(50),
+    deadline=None,
+)
 @given(
     mail=st.lists(st.tuples(WORDS, st.none() | WORDS, st.integers(1, 5), st.integers(1, 5)), max_size=8),
     shown=st.frozensets(WORDS),

@@ -76,7 +76,9 @@ def importer() -> Iterator[Importer]:
     st.integers(2, 20),
     st.sampled_from(("a", "d/profile.json")),
 )
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 def test_a_file_is_read_whatever_its_chunks_links_layout_and_leaves(
     importer: Importer,
     content: bytes,
