@@ -235,7 +235,7 @@ COSTLIEST = [
 def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_memory() -> None:
     assert len(COSTLIEST) == function("FeedbackFunction")["Events"]["Discards"]["Properties"]["BatchSize"]
     web = Web()
-    domains = amount(quick=MAX_DOMAINS // 4, all=MAX_DOMAINS, proof=MAX_DOMAINS)
+    domains = amount(quick=MAX_DOMAINS // 4, all=MAX_DOMAINS // 4, proof=MAX_DOMAINS)
     with traced() as memory:
         manifests = ManifestDirectory(web, lambda: NOW, lambda _: None)
         buffers = FeedbackBuffers(manifests, GraphDomain("graph.example", web, web, lambda: NOW, uuid.uuid4))
