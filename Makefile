@@ -2,9 +2,13 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 
-# The first Python of a supported version; `make PYTHON=…` selects another.
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+# Functions run on 3.13. An environment that is there is kept; `make PYTHON=…` selects another Python, and makes it again.
+ifdef PYTHON
+OTHER_PYTHON := $(shell test "$$($(PYTHON) -V 2>&1)" = "$$($(or $(VENV),.venv)/bin/python -V 2>&1)" || echo remade)
+else
+PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
+endif
 VENV ?= .venv
 SAM_VENV ?= .venv-sam
 REVIEW_VENV ?= .venv-review
@@ -15,35 +19,32 @@ BIN := $(VENV)/bin
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
 
-# --no-deps, because the locks are complete, and older versions of pip fail on extras with hashes.
-$(VENV)/.installed: requirements.lock pyproject.toml
-	@test -n "$(PYTHON)" || { echo "postroom needs Python 3.11, 3.12 or 3.13; none was found. Name one: make PYTHON=/path/to/python3.12 …" >&2; exit 1; }
-	@echo "installing about 140 pinned packages into $(VENV), once; it takes a minute or two …"
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.lock
-	@echo "installing postroom itself, in some seconds …"
-	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+# uv installs the locks in a quarter of pip's time. --no-deps, because they are complete.
+INSTALL = $(BIN)/uv pip install --quiet --require-hashes --no-deps
+
+$(VENV)/.uv: requirements-uv.lock $(OTHER_PYTHON)
+	@test -n "$(PYTHON)" || { echo "postroom needs Python 3.11, 3.12 or 3.13; none was found. Name one: make PYTHON=/path/to/python3.13 …" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: -r requirements-uv.lock
 	@touch $@
 
-# aws-sam-cli pins other versions than we do, so it has an environment of its own.
+.PHONY: remade
+remade:
+
+$(VENV)/.installed: requirements.lock pyproject.toml $(VENV)/.uv
+	@echo "installing about 140 pinned packages into $(VENV), once; it takes half a minute …"
+	@$(INSTALL) --python $(BIN)/python -r requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+# aws-sam-cli, checkov and protoc pin other versions than we do, so each has an environment of its own.
 $(SAM_VENV)/.installed: requirements-sam.lock
-	@echo "installing aws-sam-cli into $(SAM_VENV), once; it takes about a minute …"
-	@$(PYTHON) -m venv $(SAM_VENV)
-	@$(SAM_VENV)/bin/pip install --no-compile --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-sam.lock
-	@touch $@
-
-# So does checkov.
 $(REVIEW_VENV)/.installed: requirements-review.lock
-	@echo "installing checkov into $(REVIEW_VENV), once; it takes about a minute …"
-	@$(PYTHON) -m venv $(REVIEW_VENV)
-	@$(REVIEW_VENV)/bin/pip install --no-compile --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-review.lock
-	@touch $@
-
-# So does protoc, which comes with grpcio-tools.
 $(PROTOS_VENV)/.installed: requirements-protos.lock
-	@echo "installing protoc into $(PROTOS_VENV), once; it takes some seconds …"
-	@$(PYTHON) -m venv $(PROTOS_VENV)
-	@$(PROTOS_VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-protos.lock
+$(SAM_VENV)/.installed $(REVIEW_VENV)/.installed $(PROTOS_VENV)/.installed: | $(VENV)/.uv
+	@echo "installing the packages of $< into $(@D), once; it takes some seconds …"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(@D)
+	@$(INSTALL) --python $(@D)/bin/python -r $<
 	@touch $@
 
 .PHONY: install
@@ -61,7 +62,7 @@ up: $(VENV)/.installed ## run the local stack until Ctrl-C; STATE=dir keeps its 
 		$(if $(QUIET),--quiet)
 
 .PHONY: test
-test: $(VENV)/.installed $(SAM_VENV)/.installed ## run the quick tests, before each commit; ARGS="-k inbox" selects some
+test: $(VENV)/.installed ## run the quick tests, before each commit; ARGS="-k inbox" selects some
 	@$(BIN)/pytest --tier quick -n 2 --dist loadgroup $(ARGS)
 
 .PHONY: test-all
@@ -122,9 +123,8 @@ soak: $(VENV)/.installed ## send mail through crashes and faults, then audit it;
 
 # atheris 3.0.0 has wheels for all our Pythons on Linux x86-64; building it needs a toolchain.
 $(VENV)/.fuzz: requirements-fuzz.lock $(VENV)/.installed
-	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: \
-		-r requirements-fuzz.lock || { echo "make fuzz needs atheris, which has wheels for Linux on x86-64 and Python" \
-		"3.11 to 3.13 only. Elsewhere, \`make test\` tests the same parsers with hypothesis." >&2; exit 1; }
+	@$(INSTALL) --python $(BIN)/python --only-binary :all: -r requirements-fuzz.lock || { \
+		echo "make fuzz needs atheris, which has wheels for Linux on x86-64 and Python" "3.11 to 3.13 only. Elsewhere, \`make test\` tests the same parsers with hypothesis." >&2; exit 1; }
 	@touch $@
 
 .PHONY: fuzz
@@ -132,17 +132,18 @@ fuzz: $(VENV)/.fuzz ## search for inputs that break a parser; MINUTES=n in all, 
 	@$(BIN)/python -m tests.fuzz $(ENTRY) --minutes $(or $(MINUTES),10) $(if $(KEEP),--keep)
 
 .PHONY: lock
-lock: ## pin the newest versions that fit (needs uv)
-	@uv pip compile $(LOCK) pyproject.toml --extra chat --extra glue --extra local --extra peers --group dev -o requirements.lock
-	@uv pip compile $(LOCK) --group layer -c requirements.lock -o layers/postroom/requirements.txt
-	@echo "aws-sam-cli" | uv pip compile $(LOCK) - -o requirements-sam.lock
-	@echo "awslambdaric" | uv pip compile $(LOCK) - -o requirements-rie.lock
-	@printf 'web3==8.0.0\npyunormalize<18\n' | uv pip compile $(LOCK) - -o requirements-web3.lock
-	@echo "checkov" | uv pip compile $(LOCK) - -o requirements-review.lock
-	@echo "grpcio-tools==1.76.0" | uv pip compile $(LOCK) - -o requirements-protos.lock
-	@echo "atheris==3.0.0" | uv pip compile $(LOCK) - -o requirements-fuzz.lock
+lock: $(VENV)/.uv ## pin the newest versions that fit
+	@$(BIN)/uv pip compile $(LOCK) pyproject.toml --extra chat --extra glue --extra local --extra peers --group dev -o requirements.lock
+	@$(BIN)/uv pip compile $(LOCK) --group layer -c requirements.lock -o layers/postroom/requirements.txt
+	@echo "uv" | $(BIN)/uv pip compile $(LOCK) - -o requirements-uv.lock
+	@echo "aws-sam-cli" | $(BIN)/uv pip compile $(LOCK) - -o requirements-sam.lock
+	@echo "awslambdaric" | $(BIN)/uv pip compile $(LOCK) - -o requirements-rie.lock
+	@printf 'web3==8.0.0\npyunormalize<18\n' | $(BIN)/uv pip compile $(LOCK) - -o requirements-web3.lock
+	@echo "checkov" | $(BIN)/uv pip compile $(LOCK) - -o requirements-review.lock
+	@echo "grpcio-tools==1.76.0" | $(BIN)/uv pip compile $(LOCK) - -o requirements-protos.lock
+	@echo "atheris==3.0.0" | $(BIN)/uv pip compile $(LOCK) - -o requirements-fuzz.lock
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 .PHONY: clean
 clean: ## remove everything that make created here
-	@rm -rf $(VENV) $(SAM_VENV) $(REVIEW_VENV) $(PROTOS_VENV) build .aws-sam .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-glue $(SAM_VENV) $(REVIEW_VENV) $(PROTOS_VENV) build .aws-sam .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -11,6 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from tests.aws import resources, template
 from tests.patience import PATIENCE
 from tests.tiers import Tier
 
@@ -26,12 +27,14 @@ def page(name: str) -> str:
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
-DEMO, UP, FIRST_MESSAGE, CHAT = blocks(README)
+DEMO, TEST, UP, FIRST_MESSAGE, CHAT = blocks(README)
 VERDICTS, LOGS, DM3_MESSAGE, CHAIN, OWNER, AUDIT, DOCTOR, COMPLETION = blocks(page("start/try-it.md"))
 FIRST_CHAT, GROUP, PICTURE = blocks(page("start/chat.md"))
 READ, SETTINGS = blocks(page("receive/client.md"))
 SIX_LINES, WAITING, *OTHERS, NOTEBOOK = blocks(page("receive/client.md"), "python")
 [TIERS] = blocks(page("CONTRIBUTING.md"))
+PYTHONS_OF_GLUE = {"5.0": "3.11"}
+"""As https://docs.aws.amazon.com/glue/latest/dg/release-notes.html says."""
 
 pytestmark = pytest.mark.xdist_group("readme")
 
@@ -91,7 +94,7 @@ def test_the_readme_has_at_most_120_lines() -> None:
 
 
 def test_the_commands_of_the_pages_are_run_here() -> None:
-    assert (DEMO, UP) == ("make demo\n", "make up\n")
+    assert ("make demo\n", f"{Tier.QUICK.command}\n", "make up\n") == (DEMO, TEST, UP)
     pages = (VERDICTS, LOGS, DM3_MESSAGE, CHAIN, OWNER, AUDIT, DOCTOR, COMPLETION, FIRST_CHAT, GROUP, PICTURE)
     for commands in (FIRST_MESSAGE, CHAT, *pages):
         assert commands.startswith(". .venv/bin/activate\n")
@@ -212,13 +215,25 @@ def test_the_demo_shows_the_evidence_for_an_unproven_key(demo: str) -> None:
     assert lines[broken + 1].startswith("bogus: pk1._domainkey.bogus.example. TXT: the signature by key ")
 
 
-def test_ci_runs_make_test_all_and_each_tier_has_a_target() -> None:
+def test_the_readme_contributing_and_ci_name_the_same_commands_of_tests() -> None:
     # Run by this very run: a test cannot run all tests.
-    commands = TIERS.splitlines()
-    assert commands == [tier.command for tier in Tier]
-    assert commands[1] in (ROOT / ".ci" / "run").read_text().splitlines()
+    commands = [tier.command for tier in Tier]
+    assert TIERS.splitlines() == commands
+    section = re.findall(r"^## Test\n(.*?)^## ", README, re.MULTILINE | re.DOTALL)[0]
+    assert re.findall(r"^```sh\n(make .*)$|^- `(make .*?)`", section, re.MULTILINE) == [
+        (commands[0], ""), ("", commands[1]), ("", commands[2]),
+    ]  # fmt: skip
     targets = (ROOT / "Makefile").read_text().splitlines()
     assert [command for command in commands if f".PHONY: {command.removeprefix('make ')}" not in targets] == []
+
+
+def test_ci_tests_on_the_pythons_of_functions_and_of_jobs() -> None:
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    runs = [re.fullmatch(rf"{Tier.ALL.command} PYTHON=python(\S+)(?: VENV=\S+)? ARGS=(.+)", line) for line in lines]
+    [functions] = [run[1] for run in runs if run and run[2] == "'-m \"not spark\"'"]
+    [jobs] = [run[1] for run in runs if run and run[2] == '"-m spark"']
+    assert f"python{functions}" == template()["Globals"]["Function"]["Runtime"]
+    assert {PYTHONS_OF_GLUE[job["GlueVersion"]] for job in resources("AWS::Glue::Job").values()} == {jobs}
 
 
 @pytest.mark.stack
