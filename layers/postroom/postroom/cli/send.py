@@ -16,6 +16,7 @@ from postroom.cli.output import print_json
 from postroom.cli.owner import find_way
 from postroom.cli.terminal import print_line
 from postroom.core.settings import DeploymentSettings
+from postroom.local.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
     from postroom.cli.verdicts import MessageVerdict, Watch
@@ -64,8 +65,9 @@ def send(
         float,
         typer.Option(
             metavar="[SECONDS]",
-            help=f"Wait for the verdict, without a number {_WAIT_SECONDS} s: at the receiver's post office if it is "
-            "that of --local or --stack-name, otherwise for Feedback at our buffer; with --via, for the result.",
+            help=f"Wait for the verdict, without a number {_WAIT_SECONDS} s, or as long as the local stack takes: "
+            "at the receiver's post office if it is that of --local or --stack-name, otherwise for Feedback at our "
+            "buffer; with --via, for the result.",
             min=0,
         ),
     ] = 0,
@@ -98,6 +100,8 @@ def send(
         sent = deliver(build_https(network, resolvers), url, data)
     if not as_json:
         _print(url, sent.status, str(sent.fate), sent.reply)
+    if network.is_local and wait == float(_WAIT_SECONDS):
+        wait = PATIENCE_SECONDS  # its machine may be busy
     verdict = _verdict(watch, wait) if watch and _is_queued(sent) else None
     if as_json:
         print_json({
