@@ -29,7 +29,6 @@ from tests.functions.bad_requests import Row, Sent, Then
 from tests.functions.delivery_service import open_service
 from tests.functions.samples import ROUTES, sqs
 from tests.functions.stack import FunctionsStack, Json, functions_stack
-from tests.patience import PATIENCE
 from tests.protocols.dcp.guarded import WES, Peer
 from tests.protocols.status import bad_rows as bad_chats
 from tests.protocols.status.bad_rows import ChatRow, Effect
@@ -48,7 +47,8 @@ from postroom.crypto.ethereum import read_address
 from postroom.local import gateway
 from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
-from postroom.names import ens_registry, profile_documents
+from postroom.names import ens_registry
+from postroom.names.ens import endpoints as endpoints_of_chain
 from postroom.net import pinned_connection
 from postroom.protocols.dcp.error_payload import ErrorCode
 from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_AUTHORIZATION_REVOKED, DCP_VERSION_UNSUPPORTED
@@ -167,7 +167,6 @@ def running(clients: Clients, tree: ZoneTree, tmp_path_factory: pytest.TempPathF
         bad_ens.Chain(names).served() as endpoints,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(profile_documents, "FETCH_SECONDS", PATIENCE)
         # Each row is a look-up, and an instance may begin only so many in a row.
         patch.setattr(ens_registry, "BURST_SECONDS", len(ROWS))
         deployed = deploy(clients)
@@ -183,12 +182,16 @@ def running(clients: Clients, tree: ZoneTree, tmp_path_factory: pytest.TempPathF
         texts = {name: each.text for name, each in bad_documents.published().items()}
         open_service(deployed, bad_dm3.service(), bad_dm3.profiles() | texts, bad_dm3.mailboxes())
         ChainEndpointUrls(clients.secrets, deployed.secrets["ChainEndpoints"], time.time).put(endpoints)
-        with functions_stack(
-            deployed,
-            Resolvers=f"udp://{server.address}",
-            TrustAnchors=tree.anchor_text.strip(),
-            IpfsGateways=bad_documents.GATEWAYS,
-        ) as office_running:
+        with (
+            functions_stack(
+                deployed,
+                Resolvers=f"udp://{server.address}",
+                TrustAnchors=tree.anchor_text.strip(),
+                IpfsGateways=bad_documents.GATEWAYS,
+            ) as office_running,
+            pytest.MonkeyPatch.context() as impatient,
+        ):
+            impatient.setattr(endpoints_of_chain, "LATE_SECONDS", 0.2)
             office_running.settings |= web.settings
             yield office_running
 

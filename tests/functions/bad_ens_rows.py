@@ -155,7 +155,7 @@ def _endpoints() -> Iterator[NameInEns]:
         make = partial(NameInEns, "dm3: Endpoints", spoil=spoil, settings=settings)
         yield make(f"{what}, from two of three", _FAILED, spoilt=2, then=Then.LATER if settings else Then.NOTHING)
         if what in _TRIED_ALONE:
-            yield make(f"{what}, from one of three endpoints", None, spoilt=1)
+            yield make(f"{what}, from one of three endpoints", None, spoilt=1, settings={})
     for row in NAMES["rpc_errors"]["rows"]:
         spoil = partial(_with_answer, error=row["error"])
         yield NameInEns("dm3: Endpoints", f"a revert for want of a resolver, by {row['who']}", PROFILE_UNKNOWN,
