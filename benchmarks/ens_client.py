@@ -10,6 +10,7 @@ from typing import Final
 
 import httpcore
 import orjson
+from tests.patience import PATIENCE
 from tests.peers.lines import serve
 
 from postroom.crypto.encodings import read_hex
@@ -26,7 +27,6 @@ from postroom.names.registry import PROFILE_KEY
 from postroom.net.endpoint_client import EndpointClient
 from postroom.net.https import HttpsClient, HttpsResponse
 
-SECONDS: Final = 60.0
 DISTANCE_SECONDS: Final = 0.01
 DEMANDS: Final = AccountDemands(nonce=1, balance=1)
 CLOCKS: Final = {"processor": time.process_time, "wall": time.perf_counter}
@@ -113,8 +113,8 @@ class EnsClient:
         self._urls, self._ca_file = urls, ca_file
         self._tls = ssl.create_default_context(cafile=ca_file)
         self.gateways = HttpsClient(
-            lambda _: [HOST], port=port, allow_private=True, ca_file=ca_file, connect_timeout=SECONDS,
-            total_timeout=SECONDS, keep_connections=True,
+            lambda _: [HOST], port=port, allow_private=True, ca_file=ca_file, connect_timeout=PATIENCE,
+            total_timeout=PATIENCE, keep_connections=True,
         )  # fmt: skip
         self.endpoints = [EndpointClient(url, max_response_bytes=MAX_ANSWER_BYTES, ca_file=ca_file) for url in urls]
         self._pool = ThreadPoolExecutor(len(urls))
@@ -124,7 +124,7 @@ class EnsClient:
 
     def _of(self, endpoints: Sequence[ChainEndpoint], gateways: HttpsRequests) -> Ens:
         chain = ChainEndpoints(endpoints, len(endpoints), 1, self._pool)
-        return Ens(chain, gateways, Contracts(), time.time, SECONDS)
+        return Ens(chain, gateways, Contracts(), time.time, PATIENCE)
 
     def ways(self, name: str) -> dict[str, Callable[[], object]]:
         """What can be timed of a name."""

@@ -16,6 +16,7 @@ from typing import Final
 from benchmarks.attack import Attack, Waits, p95
 from benchmarks.harness import Effort
 from benchmarks.lambdas import unheard
+from tests.patience import PATIENCE
 
 from postroom.core.settings import read_outputs
 from postroom.crypto.rsa_ed25519 import PrivateKey
@@ -36,8 +37,6 @@ PAUSE_SECONDS: Final = 0.05
 WARM_SECONDS: Final = 3.0
 RECEIVER: Final = "receiver.example"
 _URL: Final = NLWEB.inbox_url(RECEIVER)
-_PATIENCE_SECONDS: Final = 60.0
-"""The local stack takes long to start ten processes."""
 _TEMPLATE: Final = Path(__file__).parent.parent / "template.yaml"
 
 
@@ -52,8 +51,8 @@ def measure(effort: Effort) -> Waits:
                 port=stack.edge.port,
                 allow_private=True,
                 ca_file=str(stack.authority.pem),
-                connect_timeout=_PATIENCE_SECONDS,
-                total_timeout=_PATIENCE_SECONDS,
+                connect_timeout=PATIENCE,
+                total_timeout=PATIENCE,
             )
         )
         senders.start()
