@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import HTTPServer
-from socketserver import BaseServer, ThreadingMixIn
+from socketserver import BaseServer, TCPServer, ThreadingMixIn
 from threading import Thread
 from typing import TypeVar
 
-S = TypeVar("S", bound=BaseServer)
+S = TypeVar("S", bound=TCPServer)
 
 
 class ToleratesDisconnects(BaseServer):

@@ -176,7 +176,7 @@ def serve() -> Iterator[Callable[[str, Handler], str]]:
                     if reply is not None:
                         self.wfile.write(struct.pack("!H", len(reply)) + reply)
 
-            server: socketserver.BaseServer = (
+            server: socketserver.TCPServer = (
                 socketserver.UDPServer(("127.0.0.1", 0), Udp) if scheme == "udp" else _TcpServer(("127.0.0.1", 0), Tcp)
             )
             stack.enter_context(running_server(server))
