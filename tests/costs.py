@@ -92,6 +92,8 @@ class _Costs:
         self._by_file: Counter[str] = Counter()
         self._by_test: Counter[str] = Counter()
         self._over: Counter[str] = Counter()
+        # Read now, because a run may write that file before it prints the table.
+        self._recorded = {path: took[0] for path, took in durations().items()}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
@@ -174,17 +176,17 @@ class _Costs:
             terminalreporter.line(f"over {QUICK_SECONDS:g} s: {seconds:.1f} s {nodeid}")
         if tier() is Tier.ALL:
             terminalreporter.section("packages")
-            recorded = {path: took[0] for path, took in durations().items() if path in self._seconds}
-            for line in table_of(self._seconds, recorded):
+            for line in table_of(self._seconds, self._recorded):
                 terminalreporter.line(line)
 
 
 def table_of(seconds: Mapping[str, float], recorded: Mapping[str, float]) -> Iterator[str]:
     """The seconds of each package of tests, by file, and their change since the recorded run: the worst growth first.
 
-    A package is a folder in tests/, or a file there.
+    A package is a folder in tests/, or a file there. Of the recorded run, only the files of this one count.
     """
-    now, before = (_by_package(by_file) for by_file in (seconds, recorded))
+    now = _by_package(seconds)
+    before = _by_package({path: took for path, took in recorded.items() if path in seconds})
     whole = now.total() or 1.0
     change = {package: now[package] - before[package] for package in now}
     yield "seconds  share  change  package"

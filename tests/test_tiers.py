@@ -170,7 +170,8 @@ def test_a_command_that_needs_only_what_the_lock_has(command: str | tuple[str, .
 
 def test_the_table_has_the_packages_that_grew_most_first_and_a_sum() -> None:
     now = {"tests/a/test_1.py": 10.0, "tests/a/b/test_2.py": 20.0, "tests/test_3.py": 70.0}
-    assert list(table_of(now, {"tests/a/test_1.py": 5.0, "tests/test_3.py": 80.0})) == [
+    before = {"tests/a/test_1.py": 5.0, "tests/a/test_not_run.py": 9.0, "tests/test_3.py": 80.0}
+    assert list(table_of(now, before)) == [
         "seconds  share  change  package",
         "     30  30.0%     +25  tests/a",
         "     70  70.0%     -10  tests/test_3.py",
