@@ -23,23 +23,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.tools)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack() -> Iterator[LocalStack]:
     with LocalStack(template_path()) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def demo_stack(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> DemoStack:
     return DemoStack(stack, tmp_path_factory.mktemp("keys"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def story(demo_stack: DemoStack) -> Story:
     return Story(demo_stack, print)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def own_pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The private key of receiver.example's owner on the pages, which replaces the one that the demo has set."""
     path = tmp_path_factory.mktemp("owner") / "own.pem"
