@@ -45,7 +45,7 @@ from postroom.demo.stack import RECEIVER, DemoStack
 # One stack serves all of these: they run in one process.
 pytestmark = pytest.mark.xdist_group("demo")
 
-EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", amount(quick=1, all=4, proof=40)))
+EXAMPLES = int(os.environ.get("MACHINE_EXAMPLES", amount(quick=1, all=2, proof=40)))
 STEPS = 20
 NUMBERS = count(1)
 """Of what must be new in each example: mailboxes, halves of sessions, stamps and ids."""
