@@ -14,7 +14,9 @@ and the wallet names of `names`, some of them in ENS (`chain_names`) on a chain 
 
 import time
 from base64 import b64encode
+from contextlib import closing
 from dataclasses import dataclass
+from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -103,12 +105,24 @@ class DemoStack:
         if BUFFER not in self.buffer.operators.domains():
             self.buffer.operators.put_domain(Domain(SENDER, inbox=False, buffer=True, feedback=BUFFER))
             self.buffer.operators.put_domain(Domain(BUFFER, signs=True))
+        self._start_function_of(NLWEB.host(SENDER))
 
     def _use_chain(self) -> None:
         """Store the endpoints of the chain, unless the operator of a kept stack has stored others."""
         endpoints = self.receiver.storage.chain_endpoints
         if {urlsplit(url).hostname for url in endpoints.get()} <= set(RPC_HOSTS):
             endpoints.put(chain_endpoints(self.stack.edge.port))
+
+    def _start_function_of(self, host: str) -> None:
+        """Start the function that answers at a host, by asking it for the manifest.
+
+        On a busy machine its start takes longer than a manifest may take, and a domain whose manifest could not be
+        fetched is left alone for minutes.
+        """
+        context = self.stack.authority.client_context()
+        with closing(HTTPSConnection(HOST, self.stack.edge.port, context=context)) as connection:
+            connection.request("GET", "/manifest", headers={"Host": host})
+            connection.getresponse().read()
 
     def publish(self, who: Correspondent, mode: Mode = Mode.SIGNED) -> None:
         """Publish (or replace) the zone of a domain: its hosts and its key record."""
