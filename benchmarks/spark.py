@@ -26,6 +26,14 @@ def caller_environment(account: str) -> dict[str, str]:
     }
 
 
+def builder_of(master: str, settings: Mapping[str, str]) -> SparkSession.Builder:
+    """A builder of sessions with these settings, without the pages and progress bars of Spark."""
+    builder = SparkSession.builder.master(master)
+    for name, value in {**_QUIET, **settings}.items():
+        builder = builder.config(name, value)
+    return builder
+
+
 @contextmanager
 def session(
     account: str,
@@ -42,10 +50,11 @@ def session(
     environment = caller_environment(account) | dict(signed or {})
     # Java outlives a session and keeps its environment, which may be that of another account.
     of_workers = {f"spark.executorEnv.{name}": environment[name] for name in environment if name.startswith("AWS_")}
-    builder = SparkSession.builder.master(master)
-    for name, value in {**_QUIET, **of_workers, **(settings or {})}.items():
-        builder = builder.config(name, value)
     environment["PYSPARK_SUBMIT_ARGS"] = f"{submit} pyspark-shell"
+    # Spark would return a session that is already there, with the settings of that one.
+    if there := SparkSession.getActiveSession():
+        there.stop()
+    builder = builder_of(master, {**of_workers, **(settings or {})})
     with patch.dict(os.environ, environment, clear=True), builder.getOrCreate() as spark:
         spark.sparkContext.setLogLevel("OFF")
         yield spark

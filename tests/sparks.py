@@ -1,22 +1,23 @@
-"""Spark for tests: one Java process for all tests of the group, and a new context for each module."""
+"""Spark for tests: one Java process and one session for all tests of a process, with the account of each job."""
 
+import os
 import runpy
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Final
 from unittest.mock import patch
 
 import pytest
-from benchmarks.spark import session
+from benchmarks.spark import builder_of, caller_environment
 from pyspark.sql import SparkSession
 
 from postroom.runtime.jobs.clients import job_clients
 
 # A small run is faster without Java's second compiler.
-_SUBMIT: Final = "--driver-memory 1g --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'"
+_SUBMIT: Final = "--driver-memory 1g --driver-java-options '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' pyspark-shell"
 # Spark's default of 200 shuffle partitions would be 200 tasks, most of them empty here.
 _PARTS: Final = {"spark.sql.shuffle.partitions": "4"}
 
@@ -24,12 +25,24 @@ ON_SPARK: Final = [pytest.mark.xdist_group("spark"), pytest.mark.spark, pytest.m
 """The marks of a test that uses such a session and the embedded AWS."""
 
 
-def small_session(account: str, signed: Mapping[str, str] | None = None) -> AbstractContextManager[SparkSession]:
-    """A session for small runs in an account. `signed`: environment variables with credentials to use.
+@contextmanager
+def small_session(account: str, signed: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """The session of this process; within the block, it and the process have the environment of a job in an account.
 
-    A task that fails temporarily is repeated, as on a cluster.
+    `signed`: environment variables with credentials to use. A task that fails temporarily is repeated, as on a cluster.
     """
-    return session(account, master="local[2,4]", submit=_SUBMIT, settings=_PARTS, signed=signed)
+    environment = caller_environment(account) | dict(signed or {})
+    of_aws = {name: value for name, value in environment.items() if name.startswith("AWS_")}
+    # Java keeps the environment that it starts with, and its Python workers inherit it.
+    others = {name: value for name, value in environment.items() if name not in of_aws}
+    with patch.dict(os.environ, others | {"PYSPARK_SUBMIT_ARGS": _SUBMIT}, clear=True):
+        spark = builder_of("local[2,4]", _PARTS).getOrCreate()
+        context = spark.sparkContext
+        context.setLogLevel("OFF")
+        of_workers = {name: value for name, value in context.environment.items() if not name.startswith("AWS_")}
+        context.environment = of_workers | of_aws
+        os.environ.update(of_aws)
+        yield spark
 
 
 def run_job_here(script: Path, arguments: Sequence[str], environment: Mapping[str, str]) -> str:
