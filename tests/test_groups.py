@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +43,7 @@ def test_a_group_runs_in_one_process_and_so_does_a_file(tmp_path: Path) -> None:
     assert len({process for process, _ in ran}) == 2
 
 
+@pytest.mark.proof
 def test_a_process_that_crashes_fails_its_test_and_ends_the_run(tmp_path: Path) -> None:
     for number in range(6):
         (tmp_path / f"test_{number}.py").write_text(CRASHES if number == 4 else TESTS, encoding="utf-8")

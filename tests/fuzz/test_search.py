@@ -118,6 +118,7 @@ def test_kept_inputs_belong_to_an_entry_and_are_small() -> None:
         assert max(sizes, default=0) <= entry.max_bytes
 
 
+@pytest.mark.proof
 def test_the_smallest_of_inputs_with_the_same_coverage_is_kept(tmp_path: Path) -> None:
     for name, data in {"a": b"no time", "b": b"nor this", "c": b"2026-02-30T09:30:00Z"}.items():
         (tmp_path / name).write_bytes(data)
