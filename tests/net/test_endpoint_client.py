@@ -237,8 +237,9 @@ def test_no_connection_is_told_without_the_url(serve: Serve, client_of: ClientOf
 
 def test_over_tls_the_certificate_must_be_that_of_the_host(client_of: ClientOf, tmp_path: Path) -> None:
     good, other = trustme.CA(), trustme.CA()
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server, of_another = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     good.issue_cert("127.0.0.1").configure_cert(server)
+    good.issue_cert("127.0.0.2").configure_cert(of_another)
     files = {}
     for name, authority in (("good", good), ("other", other)):
         files[name] = tmp_path / f"{name}.pem"
@@ -247,6 +248,8 @@ def test_over_tls_the_certificate_must_be_that_of_the_host(client_of: ClientOf, 
         assert client_of(endpoint, "https", files["good"]).post(b"[]", PATIENCE) == b"[]"
         with pytest.raises(EndpointError, match="certificate"):
             client_of(endpoint, "https", files["other"]).post(b"[]", PATIENCE)
+    with fake_endpoint(lambda body: body, of_another) as endpoint, pytest.raises(EndpointError, match="certificate"):
+        client_of(endpoint, "https", files["good"]).post(b"[]", PATIENCE)
 
 
 def test_http_is_for_addresses_of_ones_own_network(
