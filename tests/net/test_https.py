@@ -465,6 +465,19 @@ def test_an_address_that_holds_a_kept_connection_to_the_end_is_not_tried_again(h
     assert "failed a moment ago" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
 
 
+def test_a_kept_connection_has_held_us_since_its_last_request(host, ca_file, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    clock, stop = FakeClock(), threading.Event()
+    monkeypatch.setattr(pinned_connection, "time", SimpleNamespace(monotonic=clock))
+    ours = keeping(host, ca_file, failing=FailingAddresses())
+    assert get(ours) == b"hello"
+    clock.now += 2 * HELD_SECONDS
+    host.answer = lambda body: body if stop.wait(PATIENCE) else b""
+    assert "in time" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*", seconds=0.05)).detail
+    stop.set()
+    host.answer = lambda _: b"hello"
+    assert get(ours) == b"hello"
+
+
 # --- addresses that fail ----------------------------------------------------------------------------------------
 
 
@@ -481,6 +494,17 @@ def test_an_address_that_refused_a_connection_is_not_tried_again_for_five_minute
         clock.now += FAILING_SECONDS
         at[1:] = []
         assert "no connection" in failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")).detail
+
+
+def test_addresses_that_failed_are_none_of_the_few_that_are_tried(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    failing, at = FailingAddresses(), [f"127.0.0.{number}" for number in range(2, 2 + FEW_ADDRESSES)]
+    for address in at:
+        failing.note(IPv4Address(address))
+    with serve(answering(ok(b"hello"))) as server:
+        ours = client(
+            server.port, ca_file, resolve=lambda _: [*at, "127.0.0.1"], failing=failing, max_addresses=FEW_ADDRESSES
+        )
+        assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
 
 
 @pytest.mark.parametrize("held", [HELD_SECONDS, HELD_SECONDS - 0.001])

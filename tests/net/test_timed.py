@@ -14,6 +14,7 @@ class RecordingStream(httpcore.NetworkStream):
     def __init__(self, *, has_ended: bool = False) -> None:
         self.sent: list[bytes] = []
         self.is_closed = False
+        self.handshakes: list[float | None] = []
         self._has_ended = has_ended
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
@@ -26,6 +27,12 @@ class RecordingStream(httpcore.NetworkStream):
 
     def close(self) -> None:
         self.is_closed = True
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        self.handshakes.append(timeout)
+        return self
 
 
 def late() -> float:
@@ -69,3 +76,12 @@ def test_a_stream_whose_deadline_passes_before_tls_is_closed() -> None:
     with pytest.raises(httpcore.TimeoutException):
         TimedStream(below, late).start_tls(ssl.create_default_context())
     assert below.is_closed
+
+
+@pytest.mark.parametrize(("left", "most", "expected"), [(1.0, 3.0, 1.0), (5.0, 3.0, 3.0)])
+def test_a_handshake_has_neither_more_than_it_may_take_nor_more_than_is_left(
+    left: float, most: float, expected: float
+) -> None:
+    below = RecordingStream()
+    TimedStream(below, lambda: left, most).start_tls(ssl.create_default_context())
+    assert below.handshakes == [expected]
