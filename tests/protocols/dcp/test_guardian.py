@@ -173,6 +173,15 @@ def test_a_session_ends_when_it_was_not_used(owner: Peer) -> None:
     assert refused(owner.send(owner.request()), DCP_SESSION_OVER)
 
 
+def test_a_session_is_remembered_for_as_long_as_its_first_nonce_can_be_used(bank: Bank) -> None:
+    """Also where sessions are kept for less: otherwise that nonce would open it once more."""
+    peer = Peer.connected(bank.restarted(limits=replace(LIMITS, session_seconds=1)))
+    first = peer.nonce
+    peer.send(peer.request("add", 1))
+    peer.now += CONNECT_SECONDS - 10
+    assert refused(peer.send(peer.request("add", 2, nonce=first)), DCP_NONCE_INVALID)
+
+
 def test_a_close_ends_a_batch(bank: Bank, owner: Peer) -> None:
     batch = owner.batch(owner.request("add", 1), owner.request("close"), owner.request("add", 2))
     answer = owner.send(batch)
