@@ -12,7 +12,7 @@ from tests.faults.flows import Flow, Run
 from tests.faults.fork import BrokenError, Died, in_a_process
 from tests.faults.judge import Judge
 from tests.faults.kinds import Strike, at, die_after, die_before, taking, untouched
-from tests.faults.left import alike, look
+from tests.faults.left import Watcher, alike
 from tests.faults.queues import Queues, event_of
 from tests.faults.rotation import Share
 from tests.faults.stack import FaultStack, Json
@@ -241,7 +241,7 @@ def _acted(
     try:
         if planned.number:
             return _cold(stack, act, **flow.settings), tap.calls >= planned.number
-        answers = _cold(stack, lambda: act(lambda: look(stack)), **flow.settings)
+        answers = _cold(stack, lambda: act(Watcher(stack)), **flow.settings)
         verdict.calls = tap.records
         return answers, True
     finally:

@@ -17,25 +17,56 @@ _ANEW = re.compile(
 Feedback, because an hour may end between two runs."""
 
 
-def look(stack: FaultStack) -> Left:
-    """Records the state that a process would leave if it died now."""
-    return Left(_digest(stored(stack)), outside(stack))
+class Watcher:
+    """Looks at the state that a process would leave if it died now.
+
+    After a call, it reads again only what the service stores; after a call of a service that can change what others
+    store, such as Lambda, it reads everything.
+    """
+
+    def __init__(self, stack: FaultStack) -> None:
+        self._stack = stack
+        self._digests: dict[str, str] = {}
+
+    def __call__(self, service: str = "") -> Left:
+        for name, read in _STORES.items():
+            if name == service or service not in (*_STORES, _NOTHING):
+                self._digests[name] = _digest(read(self._stack))
+        return Left(" ".join(self._digests.values()), outside(self._stack))
 
 
 def stored(stack: FaultStack) -> list[str]:
     """Everything that is stored: rows, queue messages, objects, secrets."""
-    deployed, queues = stack.deployed, stack.lying()
-    pages = deployed.clients.s3.get_paginator("list_objects_v2").paginate(Bucket=deployed.bucket)
-    entries = [entry for page in pages for entry in page.get("Contents", [])]
-    secrets = [deployed.clients.secrets.get_secret_value(SecretId=name)["VersionId"] for name in deployed.secrets]
+    return [text for read in _STORES.values() for text in read(stack)]
+
+
+def _rows(stack: FaultStack) -> list[str]:
+    tables = stack.deployed.tables
+    return [f"{table} {json.dumps(row, sort_keys=True)}" for table in tables for row in stack.rows(table)]
+
+
+def _messages(stack: FaultStack) -> list[str]:
+    queues = stack.lying()
     return [
-        *(f"{table} {json.dumps(row, sort_keys=True, default=str)}" for table in deployed.tables
-          for row in deployed.rows(table)),
-        *(f"{url} {message['Body']} {message['VisibleAt']} {message['ReceiveCount']}" for url in sorted(queues)
-          for message in queues[url]),
-        *(f"{entry['Key']} {entry['ETag']} {entry['Size']}" for entry in entries),
-        *secrets,
+        f"{url} {message['Body']} {message['VisibleAt']} {message['ReceiveCount']}"
+        for url in sorted(queues) for message in queues[url]
     ]  # fmt: skip
+
+
+def _objects(stack: FaultStack) -> list[str]:
+    deployed = stack.deployed
+    pages = deployed.clients.s3.get_paginator("list_objects_v2").paginate(Bucket=deployed.bucket)
+    return [f"{entry['Key']} {entry['ETag']} {entry['Size']}" for page in pages for entry in page.get("Contents", [])]
+
+
+def _secrets(stack: FaultStack) -> list[str]:
+    deployed = stack.deployed
+    return [deployed.clients.secrets.get_secret_value(SecretId=name)["VersionId"] for name in deployed.secrets]
+
+
+_STORES = {"dynamodb": _rows, "sqs": _messages, "s3": _objects, "secrets-manager": _secrets}
+"""What each service stores, by the name that botocore's events have for it."""
+_NOTHING = "nothing"
 
 
 def outside(stack: FaultStack) -> str:

@@ -6,7 +6,7 @@ import socket
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import botocore.session
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
@@ -44,7 +44,12 @@ class CallRecord(NamedTuple):
     after: Left
 
 
-Look = Callable[[], Left]
+class Look(Protocol):
+    """Looks at the state: before the first call, and after a call of a service."""
+
+    def __call__(self, service: str = "") -> Left: ...
+
+
 Send = Callable[[], AWSResponse]
 Fault = Callable[[Call, Send], AWSResponse]
 """Decides the result of a call. `send`: lets it take effect."""
@@ -109,9 +114,10 @@ class Tap:
 
         if self._look is None or self._attempt > 1:
             return self._answer(call, send)
-        before = self._look()
+        # Only calls change what is stored, but others may have been sent something since the last one.
+        before = self._look("nothing" if self.records else "")
         answer = self._answer(call, send)
-        self.records.append(CallRecord(str(call), list(map(str, places())), before, self._look()))
+        self.records.append(CallRecord(str(call), list(map(str, places())), before, self._look(service)))
         return answer
 
     def _answer(self, call: Call, send: Send) -> AWSResponse:
