@@ -30,7 +30,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "evidence" / "faults.md"
 MARK = "<!-- written by python -m tests.faults --write -->\n"
 HEAD = "| Flow | AWS calls | Runs | Faults at each call | Problems |"
 RULE = "|---|--:|--:|---|--:|"
-DROPPED_TURNS = 10
+DROPPED_TURNS = 20
 """With a tier, one of so many flows is played by `--dropped`, another one in the next rotation."""
 NOW = " Run now |"
 """An additional column of the printed table."""
@@ -47,7 +47,6 @@ class _Group(NamedTuple):
 def main(arguments: Sequence[str]) -> int:
     """Run what the arguments select."""
     given = _given(arguments)
-    share = Share(given.tier or Tier.PROOF, given.rotation)
     verdicts: list[Verdict] = []
     faulty: list[str] = []
     with _functions_log() as (out, log), _started(log) as stack:
@@ -55,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         for name, suite, broken in _groups(given):
             faults: list[str] = []
             stack.settle_by(suite.settings)
+            share = Share(given.tier or Tier.PROOF, given.rotation, given.quarters.get(name, 1))
             with broken:
                 for play in suite.plays:
                     verdict = play.played(stack, _shown_at(out), share)
@@ -79,7 +79,10 @@ def _given(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("suites", nargs="*", choices=[[], *SUITES], metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--tier", type=Tier, choices=list(Tier), help="run the share of this tier")
-    parser.add_argument("--rotation", type=int, default=0, help="which share to run; default: today's number")
+    parser.add_argument("--rotation", type=int, default=0, help="which share to run; default: 0")
+    parser.add_argument(
+        "--quarters", nargs="+", default=[], metavar="SUITE=N", help="of these suites so many quarters, with --tier all"
+    )
     parser.add_argument("--batch", type=int, default=0, help="only the worker's batch of everything, of this size")
     parser.add_argument("--deaths", action="store_true", help="of that batch deaths only, no errors and no rivals")
     parser.add_argument(
@@ -93,6 +96,7 @@ def _given(arguments: Sequence[str]) -> argparse.Namespace:
         "--write", action="store_true", help=f"write the table to {PAGE.name}, from a run of everything"
     )
     given = parser.parse_args(arguments)
+    given.quarters = {name: int(number) for name, number in (each.split("=") for each in given.quarters)}
     if given.write and len(arguments) > 1:
         parser.error("--write is for a run of everything")
     return given
@@ -109,21 +113,28 @@ def _groups(given: argparse.Namespace) -> Iterator[_Group]:
         )
         return
     numbers = count()
-    for name in given.suites or SUITES:
+    names = given.suites or list(SUITES)
+    # Over all suites: they differ much in length.
+    every = [play for name in names for play in SUITES[name].plays]
+    turn = Share(given.tier or Tier.PROOF, given.rotation).flows(every)
+    for name in names:
         suite = SUITES[name]
         if given.dropped:
             flows = [each.flow for each in suite.plays if isinstance(each, EachCall) and each.dies]
-            # Over all suites: they differ much in length.
             turns = [not given.tier or next(numbers) % DROPPED_TURNS == given.rotation % DROPPED_TURNS for _ in flows]
             suite = Suite([EachDropped(flow) for flow, turn in zip(flows, turns, strict=True) if turn], suite.settings)
         elif given.places and not given.tier:
             suite = Suite([EachCall(each.flow, dies=False) for each in suite.plays], suite.settings)
+        else:
+            suite = Suite([play for play in suite.plays if any(play is each for each in turn)], suite.settings)
         yield _Group(name, suite)
 
 
 def _again(given: argparse.Namespace, suites: Sequence[str]) -> str:
     """The command that repeats the same run."""
     tier = f" --tier {given.tier} --rotation {given.rotation}" if given.tier else ""
+    quarters = [f"{name}={number}" for name, number in given.quarters.items() if name in suites]
+    tier += f" --quarters {' '.join(quarters)} --" if quarters else ""
     return f"python -m tests.faults{tier}{' --dropped' if given.dropped else ''} {' '.join(suites)}"
 
 

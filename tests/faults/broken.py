@@ -367,5 +367,3 @@ VARIANTS = {
         Variant(blind_to_what_goes_outside, EachDropped(TOLD), "it leaves something else"),
     )
 }
-AT_LEAST = ("feedback_without_a_note", "answered_though_not_queued", "tells_of_what_was_accepted")
-"""Variants for every tier: one is found by a death, one by an error, and one without any fault."""

@@ -93,13 +93,15 @@ class Planned:
 class EachCall:
     """Run `flow` once; then again for each of its calls, with each of `errors` and each of `rivals`.
 
-    `dies`: and once more for each different death.
+    `dies`: and once more for each different death. `longer`: a share of it takes so many times the turns, because each
+    run of a large batch takes long.
     """
 
     flow: Flow
     errors: Sequence[Strike] = ()
     rivals: Sequence[tuple[Strike, Rival]] = ()
     dies: bool = True
+    longer: int = 1
 
     def played(self, stack: FaultStack, see: See, share: Share) -> Verdict:
         """What came of it."""
@@ -112,7 +114,7 @@ class EachCall:
         verdict.dropped = sum(len(death.same) for death in dying)
         deadly, others = [_dying(death.moment) for death in dying], list(self._others(len(verdict.calls)))
         verdict.runs.update(planned.what for planned in [*deadly, *others])
-        for planned in share.of(deadly, others):
+        for planned in share.of(deadly, others, longer=self.longer):
             see(f"{flow.name}: {planned.where(verdict.calls)}, of {len(verdict.calls)}")
             _told(stack, flow, verdict, planned)
         return verdict

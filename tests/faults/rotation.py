@@ -1,4 +1,4 @@
-"""The share of runs in a tier: each run takes place in one of four successive rotations."""
+"""The share of a run: each strike is played in one of some successive rotations, and each flow, too."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,29 +7,37 @@ from typing import TypeVar
 from tests.tiers import Tier
 
 T = TypeVar("T")
-TURNS = 4
+TURNS = {Tier.QUICK: 8, Tier.ALL: 4, Tier.PROOF: 1}
+"""In so many successive rotations, a tier plays everything of what it rotates."""
 
 
-def quarter(every: Sequence[T], rotation: int) -> list[T]:
-    """The items of this rotation; at least one, if there are any."""
-    return list(every[rotation % TURNS :: TURNS] or every[rotation % len(every) :][:1] if every else ())
+def part(every: Sequence[T], turns: int, rotation: int, count: int = 1) -> list[T]:
+    """The items of `count` rotations from this one on, in their order; but at least one, if there are any."""
+    chosen = {(rotation + each) % turns for each in range(count)}
+    return [item for number, item in enumerate(every) if number % turns in chosen] or list(
+        every[rotation % len(every) :][:1] if every else ()
+    )
 
 
 @dataclass(frozen=True)
 class Share:
-    """The share of each flow: in `quick` a quarter of the deaths; in `all` all deaths, and a quarter of the other runs.
-
-    A flow without deaths has a quarter of its other runs in `quick`, too.
+    """What a run plays: in `quick` an eighth of the flows, and an eighth of their strikes; in `all` every flow and a
+    quarter of the strikes, or `quarters` of them; in `proof` everything. Of each flow it plays at least one death, if
+    there are any, and something else.
     """
 
     tier: Tier = Tier.PROOF
     rotation: int = 0
+    quarters: int = 1
 
-    def of(self, deaths: Sequence[T], others: Sequence[T]) -> list[T]:
-        """`others`: errors, clocks, rivals, orders."""
-        if self.tier is Tier.PROOF:
-            return [*deaths, *others]
-        some = quarter(others, self.rotation)
-        if self.tier is Tier.ALL:
-            return [*deaths, *some]
-        return quarter(deaths, self.rotation) or some
+    def flows(self, every: Sequence[T]) -> list[T]:
+        """The flows of this run."""
+        return part(every, TURNS[Tier.QUICK], self.rotation) if self.tier is Tier.QUICK else list(every)
+
+    def of(self, deaths: Sequence[T], others: Sequence[T], *, longer: int = 1) -> list[T]:
+        """The strikes of a flow. `others`: errors, clocks, rivals, orders. `longer`: takes so many times the turns."""
+        turns, rotation = TURNS[self.tier] * (longer if self.tier is not Tier.PROOF else 1), self.rotation
+        if self.tier is Tier.QUICK:
+            # A flow is played in one rotation of eight, and then its next share.
+            rotation //= TURNS[Tier.QUICK]
+        return [strike for strikes in (deaths, others) for strike in part(strikes, turns, rotation, self.quarters)]

@@ -85,7 +85,7 @@ def inbox(name: str, make: Callable[[], list[Message]]) -> Play:
 
 def worker(batch: int, *errors: Strike) -> Play:
     """The worker with a batch of every kind of message."""
-    return EachCall(_of_every_kind(batch), errors, [(overtaken, SAME)])
+    return EachCall(_of_every_kind(batch), errors, [(overtaken, SAME)], longer=4)
 
 
 def dying_worker(batch: int) -> Play:
@@ -236,7 +236,7 @@ SUITES = {
             EachCall(NEIGHBOURS, [denied], dies=False),
             EachCall(REUSED, ERRORS),
             EachCall(LOOKED_UP, [throttled, denied]),
-            EachCall(LATE, [throttled]),
+            EachCall(LATE, [throttled], longer=4),
         ]
     ),
     "ten": Suite([worker(10, answer_lost), EachCall(REDRIVEN)]),

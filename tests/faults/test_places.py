@@ -6,8 +6,8 @@ import pytest
 from tests.faults.conftest import Played
 from tests.faults.places import HERE, Place, Site, sites
 
-# What all flows come through is known from the runs of test_faults.
-pytestmark = [pytest.mark.stack(tier="quick"), pytest.mark.xdist_group("faults")]
+# What all flows come through is known from the runs of test_faults, which plays only some of them in `make test`.
+pytestmark = [pytest.mark.stack, pytest.mark.xdist_group("faults")]
 
 SPARED = {
     "storage/directory/operators.py": "operators' commands",
