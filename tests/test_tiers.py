@@ -4,11 +4,12 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from tests.costs import is_tool, table_of
-from tests.proof import Part, chosen, parts
+from tests.tiers import default_rotation
 
 ROOT = Path(__file__).parent.parent
 CONFTEST = """
@@ -20,6 +21,7 @@ pytest_plugins = ["tests.tiers", "tests.schedule", "tests.costs"]
 TESTS = """
 import subprocess, sys, time
 import pytest
+from tests.tiers import default_rotation
 from hypothesis import given, settings, strategies
 from tests.tiers import amount, examples, tier
 
@@ -116,7 +118,7 @@ def test_an_unmarked_test_that_is_slow_is_named_and_passes(quick: str) -> None:
 
 def test_a_run_says_its_tier_its_seed_its_rotation_and_its_slowest_tests(quick: str) -> None:
     assert "tier quick: --rotation 3 --hypothesis-seed=7" in quick
-    assert "amounts quick 25 a 25" in quick
+    assert "amounts quick 10 a 10" in quick
     slowest = quick.partition("the slowest by that:")[2]
     assert re.search(r"\d+\.\d+ s test_some\.py::test_slow", slowest)
 
@@ -185,23 +187,21 @@ def test_the_table_is_short_and_its_sum_is_of_all() -> None:
     assert whole == "    190 100.0%    +190  20 packages, 5 of which grew less than these"
 
 
-def test_every_test_is_in_the_tier_proof() -> None:
-    named = {Path(word) for part in parts(0) for word in part.command if word.startswith("tests/")}
-    files = [path.relative_to(ROOT) for path in ROOT.glob("tests/**/test_*.py")]
-    assert [path for path in files if not any(path.is_relative_to(each) for each in named)] == []
-
-
-def test_rotations_of_successive_days_cover_everything() -> None:
-    every = [Part(str(number), (), seconds) for number, seconds in enumerate((500, 100, 900, 700, 9_000))]
-    assert chosen(every, 3, None) == [every[3], every[4], *every[:3]]
-    slices = [chosen(every, rotation, 16) for rotation in range(5)]
-    assert all(sum(part.seconds for part in one) <= 16 * 60 for one in slices)
-    assert {part.name for one in slices for part in one} == {"0", "1", "2", "3"}
-
-
 def test_what_tests_start_can_be_interrupted_even_if_they_run_in_the_background() -> None:
     code = (
         "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); import tests.conftest; "
         "sys.exit(subprocess.run(['sh', '-c', 'kill -INT $$; sleep 30']).returncode != -signal.SIGINT)"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_in_ci_the_rotation_is_a_number_of_the_commit_and_elsewhere_of_the_day(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    today = int(time.time()) // 86_400
+    monkeypatch.setenv("CI", "true")
+    assert default_rotation() == int(head[:8], 16)
+    assert default_rotation(tmp_path) - today in (0, 1)
+    monkeypatch.delenv("CI")
+    assert default_rotation() - today in (0, 1)

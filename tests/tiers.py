@@ -7,11 +7,15 @@ or from the tier in its marker: `@pytest.mark.stack(tier="quick")`.
 The number of examples, rounds or faults of a test also depends on the tier: `examples` and `amount`.
 """
 
+import os
 import random
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -74,8 +78,12 @@ def in_turns(every: Sequence[T], *, quick: int, all: int) -> list[T]:  # noqa: A
     return list(every[_rotation % turns :: turns] or every[:1])
 
 
-def todays_rotation() -> int:
-    """The default rotation: the number of the day, so that each day runs another share."""
+def default_rotation(root: Path = Path(__file__).parent.parent) -> int:
+    """In CI a number of the commit, so that a run can be repeated; elsewhere and without git the number of the day."""
+    if os.environ.get("CI") == "true":
+        with suppress(OSError, subprocess.CalledProcessError):
+            head = ["git", "-C", root, "rev-parse", "HEAD"]
+            return int(subprocess.run(head, capture_output=True, text=True, check=True).stdout[:8], 16)
     return int(time.time()) // _DAY_SECONDS
 
 
@@ -92,7 +100,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tiers")
     group.addoption("--tier", type=Tier, choices=list(Tier), default=Tier.ALL, help="default: all")
     group.addoption(
-        "--rotation", type=int, help="which share to run of tests that run in turns; default: today's number"
+        "--rotation",
+        type=int,
+        help="which share to run of tests that run in turns; default: the day's number, in CI the commit's",
     )
 
 
@@ -104,7 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name, what in MARKERS.items():
         config.addinivalue_line("markers", f"{name}(tier): {what}")
     if config.option.rotation is None:
-        config.option.rotation = todays_rotation()
+        config.option.rotation = default_rotation()
     _rotation = config.option.rotation
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.SystemRandom().getrandbits(32))
