@@ -3,20 +3,25 @@
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
+from tests.faults import changed
 from tests.faults.places import Place, read_place
-from tests.tiers import tier
+from tests.faults.suites import SUITES
+from tests.proof import record
+from tests.proof.inputs import ROOT, Checkout
+from tests.tiers import Tier, tier
 
 
 @dataclass(frozen=True)
 class Played:
-    """The result of `python -m tests.faults`. `rows`: of its table."""
+    """The result of `python -m tests.faults`. `rows`: of its table. `due`: what changed, and did not fit."""
 
     command: str
     code: int
     said: str
+    due: str = ""
 
     @property
     def rows(self) -> list[str]:
@@ -40,5 +45,16 @@ def play(*arguments: str) -> Played:
 
 @pytest.fixture(scope="session")
 def played(request: pytest.FixtureRequest) -> Played:
-    """The share of this tier and rotation."""
-    return play("--tier", tier(), "--rotation", str(request.config.option.rotation), "--places")
+    """The share of this tier and rotation; `make proof` plays the rest, by suite."""
+    rotation = request.config.option.rotation
+    arguments = ["--tier", min(tier(), Tier.ALL, key=lambda each: each.rank), "--rotation", str(rotation), "--places"]
+    if tier() is not Tier.ALL:
+        return play(*arguments)
+    known = record.read()
+    suites = changed.changed_suites(known, Checkout(ROOT))
+    if not suites:
+        return play(*arguments)
+    seconds = {name: known[part].seconds if (part := changed.part_of(name)) in known else 0 for name in SUITES}
+    quarters = changed.quarters(suites, seconds, rotation)
+    arguments += ["--quarters", *(f"{name}={number}" for name, number in quarters.items())]
+    return replace(play(*arguments), due=changed.due(suites, quarters))

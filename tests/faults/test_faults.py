@@ -1,7 +1,8 @@
 """Whatever befalls any call of AWS: nothing is lost, nothing is doubled, and nobody is told twice.
 
 What is played, and what comes of it, is in docs/evidence/faults.md: `python -m tests.faults --write` writes it there,
-from a run of everything. A tier plays a share of it (tests/faults/rotation.py).
+from a run of everything. A tier plays a share of it (tests/faults/rotation.py), and first what changed
+(tests/faults/changed.py).
 """
 
 import re
@@ -37,4 +38,4 @@ def test_every_flow_meets_faults(played: Played, record_property: Callable[[str,
         for what, runs in strikes:
             number[what] += int(runs)
     runs = ", ".join(f"{what} {runs}" for what, runs in number.items())
-    record_property("played", f"{len(played.rows)} flows of faults: {runs}")
+    record_property("played", f"{len(played.rows)} flows of faults: {runs}{played.due}")
