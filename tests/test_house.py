@@ -469,7 +469,7 @@ def waits_with_a_bound(code: str) -> Iterator[ast.expr]:
     }  # fmt: skip
 
     def is_bound(node: ast.expr) -> bool:
-        match named.get(node.id, node) if isinstance(node, ast.Name) and node.id != "PATIENCE" else node:
+        match named.get(node.id, node) if isinstance(node, ast.Name) else node:
             case ast.Constant(value=int() | float() as seconds):
                 return MOMENT <= seconds < PATIENCE
         return False

@@ -7,9 +7,8 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 from tests.fakes.servers import ThreadedServer, running_server
+from tests.patience import PATIENCE
 
-PATIENCE = 600.0
-"""Seconds for what will come, however busy the machine is."""
 RESETS = struct.pack("ii", 1, 0)
 
 

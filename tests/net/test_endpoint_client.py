@@ -13,14 +13,13 @@ from weakref import finalize
 import pytest
 import trustme
 from tests.fakes.endpoints import Answer, Answered, FakeEndpoint, fake_endpoint
+from tests.patience import PATIENCE
 
 from postroom.core.errors import SettingsError
 from postroom.net import endpoint_client
 from postroom.net.endpoint_client import MAX_KEPT, EndpointClient, EndpointError
 
 LIMIT = 1000
-PATIENCE = 60.0
-"""Seconds for what will come, however busy the machine is."""
 Serve = Callable[[Answer], FakeEndpoint]
 ClientOf = Callable[..., EndpointClient]
 
