@@ -7,7 +7,10 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-AREAS = ("inbox", "worker", "register", "dnssec", "acknowledge", "compact")
+AREAS = (
+    "inbox", "worker", "register", "dnssec", "acknowledge", "compact", "dcp", "endpoints", "chats", "media",
+    "connections",
+)  # fmt: skip
 _TABLE = FOLDER / "mutants.toml"
 _PATCHED = re.compile(r"^\+\+\+ b/(.+)$", re.MULTILINE)
 

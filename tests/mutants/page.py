@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tests.contents import with_contents
 from tests.mutants.listed import AREAS, ROOT, Mutant
 from tests.mutants.results import BEFORE, Results, found
 from tests.tiers import Tier
@@ -30,7 +31,7 @@ def table(mutants: Sequence[Mutant], results: Results) -> str:
 def written(mutants: Sequence[Mutant], results: Results) -> str:
     """The page with the current results."""
     before, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-    return before + MARK + "\n" + table(mutants, results)
+    return with_contents(before + MARK + "\n" + table(mutants, results))
 
 
 def _called(run: str) -> str:

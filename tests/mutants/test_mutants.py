@@ -15,7 +15,7 @@ MUTANTS = mutants()
 
 def test_there_are_enough_in_every_area() -> None:
     areas = Counter(mutant.area for mutant in MUTANTS)
-    assert len(MUTANTS) >= 40
+    assert len(MUTANTS) >= 90
     assert set(areas) == set(AREAS)
     assert min(areas.values()) >= 6
 
