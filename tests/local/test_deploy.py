@@ -45,6 +45,12 @@ def test_a_layer_with_a_build_method_is_importable(one, ask) -> None:
     assert "/python/fixturelib/" in found["layer"]
 
 
+def test_the_processes_of_functions_share_the_files_of_a_layer(one, two, ask) -> None:
+    layers = {Path(ask(each.client, each.outputs["Inbox"], "where")["layer"]) for each in (one, two)}
+    assert len(layers) == 2
+    assert len({layer.resolve() for layer in layers}) == 1
+
+
 def test_a_queue_calls_its_function_in_its_account(one, two) -> None:
     one.client("sqs").send_message(QueueUrl=one.outputs["Main"], MessageBody="from one")
     assert wait_for(lambda: item(one, "from one"))["account"] == one.account

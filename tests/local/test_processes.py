@@ -363,6 +363,7 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     assert callable(Worker.kill)
     assert {"config", "_drain_stderr_bounded"} <= names(Worker.invoke)
     assert {"_proc", "stderr", "_stderr_queue"} <= names(Worker._read_stderr)
+    assert {"zipfile", "ZipFile", "extractall"} <= names(Worker._spawn)
     assert parameters(lambda_runtime.kill_workers) == ["workers"]
     assert isinstance(lambda_runtime._workers, dict)
     assert parameters(iam_actions.extract_iam_action)[0] == "service"

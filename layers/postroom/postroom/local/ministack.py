@@ -7,7 +7,8 @@ begins then. MiniStack also ends all processes of a function when one of them di
 one ends. It ends a function by its Timeout, and waits 50 ms for what it logged; here, it gives them time. When
 MiniStack is told to stop, it waits for running invocations before it writes its state; here they are
 stopped. MiniStack asks for a permission `sqs:…Batch` of its own; here, as on AWS, whoever may send, delete or hide a
-message may do the same with a batch.
+message may do the same with a batch. MiniStack extracts code and layers for each process; here the processes share the
+files, and what Python compiles of them.
 
 tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
 """
@@ -16,13 +17,18 @@ import array
 import asyncio
 import fcntl
 import functools
+import hashlib
 import itertools
 import signal
 import sys
+import tempfile
 import termios
+import zipfile
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
-from threading import Condition
+from pathlib import Path
+from threading import Condition, Lock
+from types import SimpleNamespace
 from typing import Any, Final
 
 import hypercorn.asyncio
@@ -227,12 +233,37 @@ def authorize_batches_as_single_messages() -> None:
     iam_actions.extract_iam_action = action_of
 
 
+class _SharedZip(zipfile.ZipFile):
+    """A zip file that is extracted once: then `path` is a link to what is there."""
+
+    _lock = Lock()
+
+    def extractall(self, path: Any = None, members: Any = None, pwd: bytes | None = None) -> None:
+        content = Path(str(self.filename)).read_bytes()
+        shared = Path(tempfile.gettempdir(), f"code-{hashlib.sha256(content).hexdigest()}")
+        with self._lock:
+            if not shared.exists():
+                fresh = shared.with_suffix(".new")
+                super().extractall(fresh, members, pwd)
+                fresh.rename(shared)
+        link = Path(path)
+        if link.exists():
+            link.rmdir()
+        link.symlink_to(shared)
+
+
+def share_code() -> None:
+    """Extract the same code once, not for each process: it is hundreds of files, which are deleted at the end, too."""
+    lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _SharedZip})
+
+
 if __name__ == "__main__":
     slots = InvocationSlots(*map(int, sys.argv[1:]))
     bound_processes(slots)
     fail_alone()
     give_time()
     authorize_batches_as_single_messages()
+    share_code()
     stop_at_once(slots)
     del sys.argv[1:]  # MiniStack reads arguments, too
     ministack.app.main()
