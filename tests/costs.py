@@ -1,6 +1,5 @@
 """The cost of each test and of each package: measured and printed, and the programs that tests may start."""
 
-import json
 import os
 import re
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.schedule import DURATIONS, durations, file_of
+from tests.schedule import DURATIONS, durations, file_of, write_durations
 from tests.tiers import Tier, markers, tier
 
 QUICK_SECONDS = 5.0
@@ -44,7 +43,7 @@ _started: set[str] = set()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    where = f"write {DURATIONS.name}, from a run of all tests"
+    where = f"write {DURATIONS.name}, from a run of all tests of a tier"
     parser.getgroup("tiers").addoption("--write-durations", action="store_true", help=where)
 
 
@@ -93,7 +92,7 @@ class _Costs:
         self._by_test: Counter[str] = Counter()
         self._over: Counter[str] = Counter()
         # Read now, because a run may write that file before it prints the table.
-        self._recorded = {path: took[0] for path, took in durations().items()}
+        self._recorded = {path: took[0] for path, took in durations(tier()).items()}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
@@ -160,11 +159,7 @@ class _Costs:
 
     def pytest_sessionfinish(self) -> None:
         if self._config.option.write_durations and not hasattr(self._config, "workerinput"):
-            lines = [
-                f"{json.dumps(path)}: [{seconds:.1f}, {self._by_file[path]:.1f}]"
-                for path, seconds in sorted(self._seconds.items()) if seconds >= 0.1
-            ]  # fmt: skip
-            DURATIONS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+            write_durations(tier(), {path: (took, self._by_file[path]) for path, took in self._seconds.items()})
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         whole, processor = sum(self._seconds.values()), sum(self._by_file.values())
@@ -174,10 +169,9 @@ class _Costs:
             terminalreporter.line(f"{seconds:7.2f} s {nodeid}")
         for nodeid, seconds in self._over.most_common():
             terminalreporter.line(f"over {QUICK_SECONDS:g} s: {seconds:.1f} s {nodeid}")
-        if tier() is Tier.ALL:
-            terminalreporter.section("packages")
-            for line in table_of(self._seconds, self._recorded):
-                terminalreporter.line(line)
+        terminalreporter.section("packages")
+        for line in table_of(self._seconds, self._recorded):
+            terminalreporter.line(line)
 
 
 def table_of(seconds: Mapping[str, float], recorded: Mapping[str, float]) -> Iterator[str]:

@@ -2,13 +2,15 @@
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tiers import Tier, tier
 
 DURATIONS = Path(__file__).with_name("durations.json")
-"""By test file: the elapsed seconds and the processor time in one run of `make test-all`."""
+"""By tier (`make test`, `make test-all`) and test file: the elapsed seconds and the processor time in one run."""
 
 
 def file_of(nodeid: str) -> str:
@@ -16,10 +18,23 @@ def file_of(nodeid: str) -> str:
     return nodeid.partition("::")[0]
 
 
-def durations() -> dict[str, list[float]]:
-    """The content of DURATIONS."""
-    known: dict[str, list[float]] = json.loads(DURATIONS.read_text(encoding="utf-8"))
-    return known
+def durations(of: Tier) -> dict[str, list[float]]:
+    """What is recorded of a tier; of `proof`, what is recorded of `all`."""
+    known: dict[str, dict[str, list[float]]] = json.loads(DURATIONS.read_text(encoding="utf-8"))
+    return known[Tier.QUICK if of is Tier.QUICK else Tier.ALL]
+
+
+def write_durations(of: Tier, taken: Mapping[str, Sequence[float]]) -> None:
+    """Record the files of a tier that took a tenth of a second or more."""
+    known = {each: durations(each) for each in (Tier.QUICK, Tier.ALL)}
+    known[of] = {path: [round(each, 1) for each in taken[path]] for path in sorted(taken) if taken[path][0] >= 0.1}
+    tiers = (
+        f"{json.dumps(each)}: {{\n"
+        + ",\n".join(f"{json.dumps(path)}: {json.dumps(seconds)}" for path, seconds in files.items())
+        + "\n}"
+        for each, files in known.items()
+    )
+    DURATIONS.write_text("{\n" + ",\n".join(tiers) + "\n}\n", encoding="utf-8")
 
 
 def _unit(item: pytest.Item) -> str:
@@ -40,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest units first, so that no process still runs one when the others have finished."""
-    known = durations()
+    known = durations(tier())
     seconds: dict[str, float] = defaultdict(float)
     for unit, path in {(_unit(item), file_of(item.nodeid)) for item in items}:
         seconds[unit] += known.get(path, [0.0])[0]

@@ -7,11 +7,14 @@ import re
 import tomllib
 from collections.abc import Iterator
 from itertools import chain
+from math import ceil
 from os.path import normpath
 from pathlib import Path
 
 import pytest
 from tests.contents import anchors, with_contents
+from tests.schedule import durations
+from tests.tiers import Tier
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -163,3 +166,12 @@ def test_the_folders_that_the_readme_names_are_there() -> None:
     folders = re.findall(r"`([\w/]+/)`", read("README.md").partition("## Where to read on")[2])
     assert len(folders) > 8
     assert [folder for folder in folders if not any((base / folder).is_dir() for base in (ROOT, LIBRARY))] == []
+
+
+@pytest.mark.parametrize("tier", [Tier.QUICK, Tier.ALL])
+def test_contributing_has_the_minutes_of_the_recorded_run(tier: Tier) -> None:
+    seconds = sum(took for took, _ in durations(tier).values())
+    [minutes] = re.findall(
+        rf"^\| `{tier.command}` \|[^|]+\| (\d+) minutes \|", read("docs/CONTRIBUTING.md"), re.MULTILINE
+    )
+    assert int(minutes) == ceil(seconds / 2 / 60)

@@ -52,7 +52,7 @@ def _quick() -> Iterator[Part]:
 
 def _tests() -> Iterator[Part]:
     """Each folder of tests, without those below it and without its longest files; and each of these."""
-    known = {path: took[0] for path, took in durations().items()}
+    known = {path: took[0] for path, took in durations(Tier.ALL).items()}
     folders: dict[Path, list[Path]] = {}
     for path in sorted(path.relative_to(ROOT) for path in ROOT.glob("tests/**/test_*.py")):
         folders.setdefault(path if known.get(str(path), 0) > _ALONE_SECONDS else path.parent, []).append(path)
