@@ -1,6 +1,8 @@
 # make help: lists the targets.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
+# uv compiles no packages: Python keeps what it compiles, or each process would compile it again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Functions run on 3.13. An environment that is there is kept; `make PYTHON=…` selects another Python, and makes it again.
 ifdef PYTHON
