@@ -6,11 +6,10 @@
 or, for a resolver alone, `patient`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
 from tests.patience import PATIENCE
 
 from postroom.cli.dm3 import names as names_of_commands
@@ -36,12 +35,27 @@ def patient(servers: str, **options: Any) -> Resolvers:
     return Resolvers(servers, **{"try_seconds": PATIENCE, "budget_seconds": PATIENCE, **options})
 
 
+_LIMITS_AS_THEY_ARE = [(module, name, getattr(module, name)) for module, name in _LIMITS]
+_DEFAULTS_AS_THEY_ARE = [(made, option, made.__init__.__kwdefaults__[option]) for made, option in _DEFAULTS]  # type: ignore[misc]
+_open = 0
+
+
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Whoever is given no time of their own has all of it."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module, name in _LIMITS:
-            patch.setattr(module, name, PATIENCE)
-        for made, option in _DEFAULTS:
-            patch.setitem(made.__init__.__kwdefaults__, option, PATIENCE)  # type: ignore[misc]
+    """Whoever is given no time of their own has all of it, until the last block ends, in whichever order they end."""
+    global _open
+    _open += 1
+    _set(lambda _: PATIENCE)
+    try:
         yield
+    finally:
+        _open -= 1
+        if not _open:
+            _set(lambda as_it_is: as_it_is)
+
+
+def _set(value: Callable[[float], float]) -> None:
+    for module, name, as_it_is in _LIMITS_AS_THEY_ARE:
+        setattr(module, name, value(as_it_is))
+    for made, option, as_it_is in _DEFAULTS_AS_THEY_ARE:
+        made.__init__.__kwdefaults__[option] = value(as_it_is)  # type: ignore[misc]

@@ -152,6 +152,7 @@ class Outcome:
         with pytest.MonkeyPatch.context() as patch:
             for module in (endpoints_module, ens_module):
                 patch.setattr(module, "time", SimpleNamespace(monotonic=clock))
+            patch.setattr(endpoints_module, "LATE_SECONDS", LATE_SECONDS)
             patch.setattr(endpoints_module, "SimpleQueue", lambda: TimedQueue(clock, timetable))
             chain = ChainEndpoints(self.endpoints, quorum, 1, timetable, observe=self.verdicts.extend)
             ens = Ens(chain, gateways, Contracts(RESOLVER, REGISTRY), lambda: NOW, 60.0)
