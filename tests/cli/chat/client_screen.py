@@ -1,10 +1,13 @@
 """The terminal client on a screen of 80 x 24 that a test reads, with keys that it presses and jobs that it runs."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from unittest.mock import patch
 
 from tests.client.chat.network import Device, Mailbox, Points
+from tests.patience import PATIENCE
 from textual.pilot import Pilot
 
 from postroom.cli.chat.terminal_client.app import ChatClientApp
@@ -53,6 +56,12 @@ class ClientScreen:
         """Everything that is to be done is done, and shown."""
         self.runner.run()
         await self.pilot.pause()
+
+    async def until_shown(self, pattern: str) -> None:
+        """Wait until the messages have this."""
+        async with asyncio.timeout(PATIENCE):
+            while not re.search(pattern, self.messages):
+                await self.pilot.pause()
 
     async def pull(self) -> None:
         await self.press("ctrl+r")
@@ -110,5 +119,7 @@ def show_client(
             await client.work()
             await scenario(client)
 
-    asyncio.run(run())
+    # The pilot sleeps twice for so long after each key, to see that the client is idle.
+    with patch("textual._wait.SLEEP_GRANULARITY", 0.002):
+        asyncio.run(run())
     return app

@@ -155,9 +155,11 @@ def test_while_messages_stay_it_does_not_pull_again_and_again(
         network.registry.down = False
 
     monkeypatch.setattr(in_thread.asyncio, "sleep", sleep)
+    mail = slow(bob)
+    mail.comes.set()
 
     async def first() -> str:
-        async for change in AsyncChats(bob.chats).watch(slow(bob)):
+        async for change in AsyncChats(bob.chats).watch(mail):
             return change.message.text
         return ""
 
