@@ -171,6 +171,9 @@ OTHERS = ("dm3", "dcp", "status", "names")
 """Benchmarks that also measure software of others, beside `peers`: see test_benchmarks_peers.py."""
 NEEDS = {
     "dnssec": [pytest.mark.validators],
+    # They ask tools of others for their versions, or pip for packages, and do without.
+    "names": [pytest.mark.stack, pytest.mark.tools],
+    "peers": [pytest.mark.tools],
     # Each attack takes a local stack of its own.
     "hostile": [pytest.mark.stack, pytest.mark.proof],
     # It starts a Java of its own, and other tests run the job in earlier tiers.
@@ -216,6 +219,7 @@ def test_a_benchmark_prints_a_number_in_every_row_without_software_of_others(
     assert rows_with_a_number(benchmark.name, capsys) == expected
 
 
+@pytest.mark.tools
 @pytest.mark.proof
 @pytest.mark.parametrize("benchmark", OTHERS)
 def test_a_benchmark_prints_a_number_in_every_row_with_software_of_others(

@@ -36,6 +36,7 @@ def without(*tools: str) -> Callable[[str], str | None]:
     return lambda tool: None if tool in tools else which(tool)
 
 
+@pytest.mark.tools
 @pytest.mark.proof
 @pytest.mark.skipif(shutil.which("npm") is None and not os.environ.get("CI"), reason="npm is not installed")
 def test_peers_prints_the_ratios_of_the_available_programs(
@@ -51,7 +52,7 @@ def test_peers_prints_the_ratios_of_the_available_programs(
         assert RATIO.search(cells) if tool == "node" else f"{tool} not found" in cells
 
 
-@pytest.mark.stack
+@pytest.mark.tools
 def test_peers_says_what_each_unavailable_program_needs(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +79,7 @@ def test_signed_json_is_as_long_as_the_envelope_that_it_stands_beside() -> None:
     assert len(bench_peers.signed_json(KINDS[0].body, key)) == SIZE
 
 
-@pytest.mark.stack
+@pytest.mark.tools
 def test_a_peer_that_does_not_run_is_reported_and_the_others_are_measured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

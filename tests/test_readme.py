@@ -237,6 +237,7 @@ def test_ci_tests_on_the_pythons_of_functions_and_of_jobs() -> None:
 
 
 @pytest.mark.stack
+@pytest.mark.tools
 @pytest.mark.usefixtures("stack")
 def test_the_chain_of_the_stack_tells_its_newest_block(clone: Path, shell: dict[str, str]) -> None:
     block = json.loads(run(CHAIN, clone, shell))["result"]

@@ -21,7 +21,7 @@ from postroom.storage.directory.domains import Dm3Mailbox
 __all__ = ["https"]
 
 # One stack serves all of these: they run in one process.
-pytestmark = pytest.mark.xdist_group("demo")
+pytestmark = [pytest.mark.xdist_group("demo"), pytest.mark.tools]
 
 PAGE = (Path(__file__).parents[2] / "docs" / "receive" / "archive.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
