@@ -27,10 +27,11 @@ Every entry takes any bytes, and holds for them: an answer or a named refusal, n
 each input {MEMORY_MB} MB and {TIMEOUT_SECONDS} s by the clock on the wall: under instruments, on a machine with others
 on it, what takes one second takes many. And each entry holds what is listed below.
 
-The same entries run in `make test-all`: for what is known, and for {CHANGES} changes and {REPETITIONS} repetitions of
-it, others in every run, by a seed that is printed. `make test` plays a quarter of these, `make proof` ten times as
-many. atheris has wheels for Linux on x86-64; elsewhere that is all there is. The input of a finding lies in
-`build/fuzz/NAME/findings`, and `.venv/bin/python -m tests.fuzz.target NAME FILE` runs it.
+The same entries run in the tests, for what is known, and for changes and repetitions of it that a printed seed selects.
+{CHANGES} changes and {REPETITIONS} repetitions are the usual numbers of an entry: `make test` tries a tenth of
+them, `make test-all` a third, `make proof` ten times as many. atheris has wheels for Linux on x86-64; elsewhere, these
+tests are all there is. The input of a finding is in `build/fuzz/NAME/findings`, and
+`.venv/bin/python -m tests.fuzz.target NAME FILE` runs it.
 """
 
 _COLUMNS: Final = """\
