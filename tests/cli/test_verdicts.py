@@ -13,7 +13,7 @@ from tests.pipeline.stack import NOW, SENDER, SHOP, PipelineStack
 
 from postroom.cli.exits import Exit, UsageFault
 from postroom.cli.message_events.event import MessageEvent
-from postroom.cli.send import with_seconds
+from postroom.cli.send import seconds_of, with_seconds
 from postroom.cli.verdicts import (
     NO_FEEDBACK,
     MessageVerdict,
@@ -27,6 +27,7 @@ from postroom.cli.verdicts import (
 from postroom.core.errors import NotNowError
 from postroom.core.ijson import JsonValue
 from postroom.core.reasons import STORE_UNAVAILABLE
+from postroom.local.patience import PATIENCE_SECONDS
 
 CORRELATION = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 MESSAGE = SentMessageIdentity("sender.example", "receiver.example", "0a-1")
@@ -151,9 +152,9 @@ def test_the_wait_continues_while_the_verdict_cannot_be_read() -> None:
 @pytest.mark.parametrize(
     ("given", "whole"),
     [
-        (["m.json", "--wait"], ["m.json", "--wait", "60"]),
-        (["--wait", "m.json"], ["--wait", "60", "m.json"]),
-        (["--wait", "--json", "m.json"], ["--wait", "60", "--json", "m.json"]),
+        (["m.json", "--wait"], ["m.json", "--wait", "inf"]),
+        (["--wait", "m.json"], ["--wait", "inf", "m.json"]),
+        (["--wait", "--json", "m.json"], ["--wait", "inf", "--json", "m.json"]),
         (["--wait", "5", "m.json"], ["--wait", "5", "m.json"]),
         (["--wait=5", "m.json"], ["--wait=5", "m.json"]),
         (["m.json"], ["m.json"]),
@@ -161,3 +162,9 @@ def test_the_wait_continues_while_the_verdict_cannot_be_read() -> None:
 )
 def test_the_seconds_may_be_left_out(given: list[str], whole: list[str]) -> None:
     assert with_seconds(given) == whole
+
+
+def test_only_without_a_number_the_local_stack_is_waited_for_longer() -> None:
+    assert seconds_of(float("inf"), is_local=False) == 60
+    assert seconds_of(float("inf"), is_local=True) == PATIENCE_SECONDS
+    assert seconds_of(60, is_local=True) == 60

@@ -1,6 +1,7 @@
 """`postroom send`: post a signed envelope to its receiver's post office, or a message through an outbox."""
 
 from collections.abc import Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from postroom.client import Sent
 
 _WAIT: Final = "--wait"
-_WAIT_SECONDS: Final = "60"
+_WAIT_SECONDS: Final = 60.0
+_USUAL: Final = "inf"
+"""The number of seconds in place of one that was left out."""
 
 
 class SendCommand(TyperCommand):
@@ -35,11 +38,16 @@ class SendCommand(TyperCommand):
 
 
 def with_seconds(args: Sequence[str]) -> list[str]:
-    """The arguments, with a number of seconds after `--wait`."""
+    """The arguments, with a number of seconds after each `--wait`."""
     whole: list[str] = []
     for arg, after in zip(args, [*args[1:], ""], strict=True):
-        whole += [arg, _WAIT_SECONDS] if arg == _WAIT and not _is_number(after) else [arg]
+        whole += [arg, _USUAL] if arg == _WAIT and not _is_number(after) else [arg]
     return whole
+
+
+def seconds_of(wait: float, *, is_local: bool) -> float:
+    """How long to wait: the given number, or the usual one. The machine of a local stack may be busy."""
+    return wait if isfinite(wait) else PATIENCE_SECONDS if is_local else _WAIT_SECONDS
 
 
 def _is_number(text: str) -> bool:
@@ -65,7 +73,7 @@ def send(
         float,
         typer.Option(
             metavar="[SECONDS]",
-            help=f"Wait for the verdict, without a number {_WAIT_SECONDS} s, or as long as the local stack takes: "
+            help=f"Wait for the verdict, without a number {_WAIT_SECONDS:.0f} s, or as long as the local stack takes: "
             "at the receiver's post office if it is that of --local or --stack-name, otherwise for Feedback at our "
             "buffer; with --via, for the result.",
             min=0,
@@ -92,7 +100,8 @@ def send(
         way = find_way(
             outbox.via, connections.stack(), connections.ca_file, resolvers=connections.resolver, port=connections.port
         )
-        raise typer.Exit(send_via(outbox.via, outbox, parse_body(data, file), way, wait=wait, as_json=as_json))
+        seconds = seconds_of(wait, is_local=False)
+        raise typer.Exit(send_via(outbox.via, outbox, parse_body(data, file), way, wait=seconds, as_json=as_json))
     watch = _watch(data, deployment) if wait else None
     url = to_url or _inbox_of(data)
     network = connections.network(elsewhere=bool(to_url or deployment.stack_name), port=_port_of(url))
@@ -100,9 +109,8 @@ def send(
         sent = deliver(build_https(network, resolvers), url, data)
     if not as_json:
         _print(url, sent.status, str(sent.fate), sent.reply)
-    if network.is_local and wait == float(_WAIT_SECONDS):
-        wait = PATIENCE_SECONDS  # its machine may be busy
-    verdict = _verdict(watch, wait) if watch and _is_queued(sent) else None
+    seconds = seconds_of(wait, is_local=network.is_local)
+    verdict = _verdict(watch, seconds) if watch and _is_queued(sent) else None
     if as_json:
         print_json({
             "url": url, "fate": str(sent.fate), "status": sent.status,
