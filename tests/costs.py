@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import dropwhile
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,16 @@ _NEEDS = {
     "protoc": re.compile(r"grpc_tools|make protos\b"),
 }
 """Programs that only tests with these markers may start, by their command lines."""
-_TOOLS = r"pip3?|npm|npx|node|go|cargo|rustc|gcc|g\+\+|cc|c\+\+|clang|sam|cfn-lint|checkov|uv|openssl|curl"
+_TOOLS = r"pip[\d.]*|npm|npx|node|go|cargo|rustc|gcc|g\+\+|cc|c\+\+|clang|sam|cfn-lint|checkov|uvx?|openssl|curl|wget"
 """Programs that only tests with the marker `tools` may start."""
 _AS_MODULE = re.compile(r"(^|\s)-m (pip|uv)(\s|$)")
-_IN_SCRIPT = re.compile(rf"(^|[;&|({{\n]|\b(exec|command)\s)\s*(\w+=\S*\s+)*(\S*/)?({_TOOLS})(\s|$)")
+_IN_SCRIPT = re.compile(
+    rf"(^|[;&|({{!\n]|\b(exec|command|env|if|then|do|else)\s)\s*(\w+=\S*\s+)*(\S*/)?({_TOOLS})(\s|$)"
+)
 """One of them where a shell script has a command."""
-_TARGET = re.compile(r"(^|\s)(install|review|rie|sam-local|lock|fuzz|build-\w+)(\s|$)")
+_TARGET = re.compile(r"(^|\s)(install|test-all|proof|review|rie|sam-local|lock|fuzz|build-\w+)(\s|$)")
 """A target of make that starts one of them."""
-_SHELLS = ("sh", "bash")
+_SHELLS = ("sh", "bash", "dash")
 _started: set[str] = set()
 """The markers whose programs this process has started since the setup of the current test began."""
 
@@ -65,6 +68,9 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 def is_tool(words: Sequence[str]) -> bool:
     """Whether a command starts a program that requirements.lock does not bring, itself or by a shell or make."""
     program, line = Path(words[0]).name, " ".join(words[1:])
+    if program == "env":
+        words = [*dropwhile(lambda word: "=" in word, words[1:])]
+        return bool(words) and is_tool(words)
     if program in _SHELLS:
         return any(_IN_SCRIPT.search(word) for word in words[1:])
     if program == "make":

@@ -464,8 +464,8 @@ def waits_with_a_bound(code: str) -> Iterator[ast.expr]:
     tree = ast.parse(code)
     named = {
         target.id: node.value
-        for node in tree.body if isinstance(node, ast.Assign)
-        for target in node.targets if isinstance(target, ast.Name)
+        for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and node.value
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target]) if isinstance(target, ast.Name)
     }  # fmt: skip
 
     def is_bound(node: ast.expr) -> bool:

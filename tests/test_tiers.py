@@ -8,8 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests import tiers
 from tests.costs import is_tool, table_of
-from tests.tiers import default_rotation
+from tests.proof.inputs import Checkout
+from tests.proof.test_inputs import git, write
+from tests.tiers import Tier, default_rotation, in_turns
 
 ROOT = Path(__file__).parent.parent
 CONFTEST = """
@@ -21,7 +24,6 @@ pytest_plugins = ["tests.tiers", "tests.schedule", "tests.costs"]
 TESTS = """
 import subprocess, sys, time
 import pytest
-from tests.tiers import default_rotation
 from hypothesis import given, settings, strategies
 from tests.tiers import amount, examples, tier
 
@@ -147,6 +149,10 @@ def test_a_seed_plays_the_same_examples_again_and_another_seed_plays_others(
         ".venv-sam/bin/sam build",
         "python3 -m pip install x",
         "make review",
+        "make test-all",
+        "env A=1 npm ci",
+        "pip3.13 install x",
+        ("dash", "-c", "if ! npm ci; then exit 1; fi"),
         ("sh", "-c", "cd x\nVALUE=1 exec /usr/bin/gcc x.c"),
         ("bash", "-euc", "cat x | openssl dgst"),
     ],
@@ -198,10 +204,30 @@ def test_what_tests_start_can_be_interrupted_even_if_they_run_in_the_background(
 def test_in_ci_the_rotation_is_a_number_of_the_commit_and_elsewhere_of_the_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    git(checkout, "init")
+    write(checkout, {"README.md": ""})
+    head = Checkout(checkout).commit()
     today = int(time.time()) // 86_400
     monkeypatch.setenv("CI", "true")
-    assert default_rotation() == int(head[:8], 16)
+    assert default_rotation(checkout) == int(head[:8], 16)
     assert default_rotation(tmp_path) - today in (0, 1)
     monkeypatch.delenv("CI")
-    assert default_rotation() - today in (0, 1)
+    assert default_rotation(checkout) - today in (0, 1)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, 9])
+def test_successive_rotations_have_all_cases_of_what_runs_in_turns(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiers, "_chosen", Tier.QUICK)
+    cases, played = list(range(number)), []
+    for rotation in range(7, 11):
+        monkeypatch.setattr(tiers, "_rotation", rotation)
+        played.append(in_turns(cases, quick=4, all=1))
+    assert {case for one in played for case in one} == set(cases)
+    assert all(0 < len(one) <= number // 4 + 1 for one in played)
+    for tier in (Tier.ALL, Tier.PROOF):
+        monkeypatch.setattr(tiers, "_chosen", tier)
+        assert in_turns(cases, quick=4, all=1) == cases

@@ -17,7 +17,7 @@ class ToleratesDisconnects(BaseServer):
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Print any other error."""
-        if not isinstance(sys.exception(), OSError):
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError | ssl.SSLError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 

@@ -18,7 +18,7 @@ from tests.proof.record import Entry
 from tests.tiers import Tier
 
 SECONDS = 360.0
-"""The processor time of all strikes of a run of `make test-all`."""
+"""How long all strikes of a run of `make test-all` may take, by what the record says."""
 _DEPLOYMENT = f"{LIBRARY}postroom/runtime/deployment.py"
 _QUARTERS = TURNS[Tier.ALL]
 

@@ -36,7 +36,9 @@ class Share:
 
     def of(self, deaths: Sequence[T], others: Sequence[T], *, longer: int = 1) -> list[T]:
         """The strikes of a flow. `others`: errors, clocks, rivals, orders. `longer`: takes so many times the turns."""
-        turns, rotation = TURNS[self.tier] * (longer if self.tier is not Tier.PROOF else 1), self.rotation
+        if self.quarters >= TURNS[self.tier]:
+            return [*deaths, *others]
+        turns, rotation = TURNS[self.tier] * longer, self.rotation
         if self.tier is Tier.QUICK:
             # A flow is played in one rotation of eight, and then its next share.
             rotation //= TURNS[Tier.QUICK]

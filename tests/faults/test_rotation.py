@@ -63,6 +63,10 @@ def test_long_runs_take_more_turns_and_are_all_played_too() -> None:
     assert max(map(len, longer)) <= (len(DEATHS) + len(OTHERS)) / ALL / 4 + 2
 
 
+def test_all_quarters_of_what_changed_have_the_long_runs_whole_too() -> None:
+    assert Share(Tier.ALL, 1, quarters=ALL).of(DEATHS, OTHERS, longer=4) == [*DEATHS, *OTHERS]
+
+
 def test_proof_plays_everything() -> None:
     share = Share(Tier.PROOF, 5)
     assert share.flows(OTHERS) == OTHERS

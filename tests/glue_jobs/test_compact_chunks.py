@@ -8,6 +8,7 @@ import pytest
 from benchmarks.mail import Written
 from pyspark.sql import SparkSession
 from tests.glue_jobs.stack import DAY_MS, JobStack, now_ms, of
+from tests.patience import PATIENCE
 from tests.sparks import ON_SPARK
 
 from glue_jobs import compact_chunks
@@ -171,15 +172,17 @@ def test_a_large_conversation_is_spread_over_tasks_and_stays_together_in_time(
 
 def test_a_reader_who_polls_all_the_while_never_misses_or_doubles(spark: SparkSession, stack: JobStack) -> None:
     stack.fill(messages=400, seed=8, corrupt=0, mailboxes=3)
-    before, over, seen = stack.shown(), threading.Event(), []
+    before, looked, over, seen = stack.shown(), threading.Event(), threading.Event(), []
 
     def poll() -> None:
         while not over.is_set() or len(seen) < 2:
             seen.append(stack.shown())
+            looked.set()
 
     polling = threading.Thread(target=poll)
     polling.start()
     try:
+        assert looked.wait(PATIENCE)
         compact(spark, stack)
     finally:
         over.set()

@@ -25,7 +25,6 @@ pytestmark = ON_SPARK
 
 SCRIPT = Path(__file__).parents[2] / "glue_jobs" / "compact_chunks.py"
 EXPIRE = SCRIPT.with_name("expire_messages.py")
-"""Far beyond what a busy machine takes."""
 Running = tuple[psutil.Process, subprocess.Popen[str]]
 
 

@@ -42,7 +42,7 @@ _open = 0
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Whoever is given no time of their own has all of it, until the last block ends, in whichever order they end."""
+    """Resolvers and clients without limits of their own have all the time, until the last of such blocks ends."""
     global _open
     _open += 1
     _set(lambda _: PATIENCE)

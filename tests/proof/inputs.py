@@ -19,6 +19,7 @@ RECORD = "tests/proof.json"
 _NO_INPUTS = {RECORD, "tests/durations.json"}
 """The second one decides in which order tests run, and nothing else."""
 LIBRARY = "layers/postroom/"
+_UNTRACKED = re.compile(r"\.|__pycache__$|build$")
 _ALWAYS = re.compile(r"pyproject\.toml|requirements[^/]*\.lock")
 _STARTED = ("layers", "functions", "glue_jobs", "events", "template.yaml")
 _IMPORTED = re.compile(r"^\s*from\s+([\w.]+)\s+import\s+(\([^)]*\)|.*)|^\s*import\s+([\w., ]+)", re.MULTILINE)
@@ -52,8 +53,13 @@ class Checkout:
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """The tracked files that can be inputs."""
-        return frozenset(filter(None, self._git("ls-files", "-z").split("\0"))) - _NO_INPUTS
+        """The tracked files that can be inputs; without git, all files that are not hidden or compiled."""
+        try:
+            files = set(filter(None, self._git("ls-files", "-z").split("\0")))
+        except (subprocess.CalledProcessError, FileNotFoundError):
+            found = (path.relative_to(self.root) for path in self.root.rglob("*") if path.is_file())
+            files = {str(path) for path in found if not any(_UNTRACKED.match(part) for part in path.parts)}
+        return frozenset(files) - _NO_INPUTS
 
     def reached(self, starts: Iterable[str], *, through: Callable[[str], bool] = lambda _: True) -> set[str]:
         """The files that these files and folders can reach, with themselves; nothing: all files.

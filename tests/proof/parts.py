@@ -15,8 +15,23 @@ from tests.schedule import durations
 from tests.tiers import Tier
 
 PYTHONS = ("3.11", "3.12", "3.13")
-_ALONE_SECONDS = 30.0
-"""A file of tests that took longer in `make test-all` is a part of its own."""
+ALONE = (
+    "tests/cli/test_admin.py",
+    "tests/cli/test_up.py",
+    "tests/client/test_mailbox_passes.py",
+    "tests/dnssec/test_verdicts.py",
+    "tests/faults/test_faults.py",
+    "tests/local/test_stack.py",
+    "tests/model/test_watch.py",
+    "tests/model/test_watch_steps.py",
+    "tests/pipeline/test_interleavings.py",
+    "tests/protocols/dcp/test_network.py",
+    "tests/soak/test_soak.py",
+    "tests/test_bad_input.py",
+    "tests/test_benchmarks.py",
+    "tests/test_readme.py",
+)
+"""The files of tests that take minutes in this tier: each is a part of its own."""
 _TIMES_ALL = 4.0
 """The expected duration of tests, as a multiple of that in `make test-all`."""
 _BATCH_TURNS = 4
@@ -45,7 +60,8 @@ def _quick() -> Iterator[Part]:
     """What `make test` plays, on each Python that this supports."""
     for version in PYTHONS:
         python = found(version)
-        command = ("make", "test", f"PYTHON={python}", f"VENV=.venv-{version}")
+        # `make proof ARGS=…` would hand its arguments on.
+        command = ("make", "test", f"PYTHON={python}", f"VENV=.venv-{version}", "ARGS=")
         lacks = "" if python else f"python{version} is neither on PATH nor below the versions of pyenv"
         yield Part(f"make test on Python {version}", command, lacks=lacks)
 
@@ -55,7 +71,7 @@ def _tests() -> Iterator[Part]:
     known = {path: took[0] for path, took in durations(Tier.ALL).items()}
     folders: dict[Path, list[Path]] = {}
     for path in sorted(path.relative_to(ROOT) for path in ROOT.glob("tests/**/test_*.py")):
-        folders.setdefault(path if known.get(str(path), 0) > _ALONE_SECONDS else path.parent, []).append(path)
+        folders.setdefault(path if str(path) in ALONE else path.parent, []).append(path)
     for name, paths in sorted(folders.items()):
         files = tuple(map(str, paths))
         # The files of a folder run in two processes, and one file in one.

@@ -100,7 +100,7 @@ def send(
         way = find_way(
             outbox.via, connections.stack(), connections.ca_file, resolvers=connections.resolver, port=connections.port
         )
-        seconds = seconds_of(wait, is_local=False)
+        seconds = seconds_of(wait, is_local=connections.stack() is not None)
         raise typer.Exit(send_via(outbox.via, outbox, parse_body(data, file), way, wait=seconds, as_json=as_json))
     watch = _watch(data, deployment) if wait else None
     url = to_url or _inbox_of(data)

@@ -26,8 +26,6 @@ from postroom.names.registry import Registry
 from postroom.names.uris import uri_reader
 from postroom.net.https import HttpsClient
 
-"""For a look-up: far more than it takes, because the machine may be busy."""
-
 
 class PublicNames(NamedTuple):
     """Texts of names, and the profiles that they lead to."""

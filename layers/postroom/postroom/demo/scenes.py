@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from http import HTTPStatus
 from typing import Final
 
 from postroom.client import SendOutcome
@@ -32,6 +31,7 @@ from postroom.protocols.dm3.reasons import SENDER_SIGNATURE_INVALID
 from postroom.protocols.nlweb.reasons import (
     CORRELATION_REUSED,
     DNSSEC_BOGUS,
+    KEY_LOOKUP_FAILED,
     NOT_OURS,
     SENDER_NOT_SIGNED,
     SIGNATURE_INVALID,
@@ -46,6 +46,7 @@ from postroom.storage.mail.reader import Filed
 from postroom.storage.mail.register import Row
 
 KEY_FLOOR_SECONDS: Final = 2.5
+_ROTATIONS: Final = 10
 """A key that was fetched within the last two seconds is not fetched again; the scene waits until it is older."""
 
 
@@ -189,8 +190,8 @@ class Story:
     def rotated(self) -> list[DemoRow]:
         """Scene 5: the sender rotates its key, and the cached one is fetched again once."""
         demo, name = self.demo, _key_name(self.demo.sender)
-
-        def rotate() -> int | None:
+        # On a busy machine, a question whose answer is late is sent again.
+        for _ in range(_ROTATIONS):
             time.sleep(KEY_FLOOR_SECONDS)
             before = self._key_queries(name)
             demo.sender = replace(demo.sender, key=PrivateKey.generate("ed25519"))
@@ -206,11 +207,10 @@ class Story:
                 message,
             )
             looked_up = self._key_queries(name) - before
-            self._say(f"filed, verified with the new key; DNS queries for the key record meanwhile: {looked_up}")
-            return status if looked_up == 1 else None
-
-        # On a busy machine, a question whose answer is late is sent again.
-        status = until("the key was fetched exactly once", rotate)
+            if looked_up == 1:
+                break
+        expect(looked_up == 1, "the key was fetched exactly once", looked_up)
+        self._say(f"filed, verified with the new key; DNS queries for the key record meanwhile: {looked_up}")
         return [DemoRow("5", "signed with a rotated key", f"{status} Queued", "filed, after exactly one refetch")]
 
     def answered(self) -> list[DemoRow]:
@@ -399,15 +399,15 @@ class Story:
     def post(self, envelope: Mapping[str, JsonValue], url: str = "") -> tuple[int, dict[str, str]]:
         """Post an envelope; returns the status and the JSON of the response.
 
-        Once more, if the inbox has to be asked later: it has one second for a key, and this machine may be busy.
+        Once more, if the key was not found in time: the inbox has one second for it, and this machine may be busy.
         """
         body = json.dumps(envelope, ensure_ascii=False).encode()
 
         def attempt() -> HttpsResponse | None:
             answer = self._https.post(url or NLWEB.inbox_url(RECEIVER), body, "application/json")
-            return None if answer.status == HTTPStatus.SERVICE_UNAVAILABLE else answer
+            return None if json.loads(answer.body).get("reason") == str(KEY_LOOKUP_FAILED) else answer
 
-        answer = until("the inbox answers", attempt)
+        answer = until("the inbox finds the key in time", attempt)
         return answer.status, json.loads(answer.body)
 
     def forgery(self) -> dict[str, JsonValue]:

@@ -11,7 +11,7 @@ APIs" and "Quotas". Where these are silent, it follows what others saw of the li
 | a text type with bytes that are not UTF-8, or with a Content-Encoding | base64 | our choice: nothing may be lost |
 | is Cookie also in `headers` | no | our choice, as adapters expect it |
 | function throttled | 429 | our choice; 503 has been reported as well |
-| function busy for 30 s, or unreachable | 503 | cortexlabs/cortex issue 1225 |
+| function busy for as long as `patience.py` has it, or unreachable | 503 | cortexlabs/cortex issue 1225 |
 | request that is too large for Lambda (6 MB as an event) but not for the API (10 MB) | 413 | our choice |
 | a client that falls silent within a request | 408 | our choice |
 
