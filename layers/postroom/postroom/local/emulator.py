@@ -11,7 +11,7 @@ list):
 | roles are enforced, signatures are not: anybody who can reach the port is root of any account | both are |
 | a function has few processes (`Processes`); an invocation waits until one is free | there is always one more |
 | 16 long polls (20 s each) use up a function | all run |
-| a function, and a request to an API, may take 15 minutes | as long as its Timeout says; 30 s |
+| a function may take 10 minutes, and a request to an API 15 | as long as its Timeout says; 30 s |
 | a reserved concurrency, or a mapping's maximum, above that number has no effect | calls beyond it are throttled |
 | a function that invokes itself and waits may time out | continues |
 | read units are a constant 0.5 or 1.0; write units are right | both are right |

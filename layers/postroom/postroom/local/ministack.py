@@ -36,7 +36,7 @@ import ministack.app
 from ministack.core import iam_actions, lambda_runtime
 from ministack.services import lambda_svc
 
-from postroom.local.patience import PATIENCE_SECONDS
+from postroom.local.patience import FUNCTION_SECONDS
 
 _LOOK_SECONDS: Final = 0.05
 Key = str
@@ -181,7 +181,7 @@ def give_time() -> None:
 
     @functools.wraps(invoke)
     def invoke_for_long(worker: Any, *args: Any, **kwargs: Any) -> Any:
-        worker.config = {**worker.config, "Timeout": PATIENCE_SECONDS}
+        worker.config = {**worker.config, "Timeout": FUNCTION_SECONDS}
         return invoke(worker, *args, **kwargs)
 
     @functools.wraps(drain)

@@ -7,6 +7,8 @@ AWS may take longer than this.
 from typing import Final
 
 PATIENCE_SECONDS: Final = 900
+FUNCTION_SECONDS: Final = 600
+"""Of an invocation: less than the visibility timeouts of queues, after which a message is delivered once more."""
 PATIENT_SETTINGS: Final = {
     "DM3_LOOKUP_SECONDS": "60",
     "MANIFEST_SECONDS": "60",
