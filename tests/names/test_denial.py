@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from string import ascii_lowercase
 
 import dns.name
 import dns.rdtypes.ANY.NSEC
@@ -88,6 +89,10 @@ def hashed(name, iterations=1):
     return digest
 
 
+def hashed_owner(name):
+    return dns.name.from_text(base64.b32hexencode(hashed(name)).decode(), ZONE)
+
+
 def nsec3_chain(model, *, opt_out, iterations=1):
     left_out = {owner for owner, types in model.types.items() if opt_out and NS in types and not {SOA, DS} & types}
     signed = {above for owner in set(model.types) - left_out for above in ancestors(owner)}
@@ -155,6 +160,23 @@ def test_some_nsec3_records_of_a_zone_prove_nothing_untrue(model, name, rdtype, 
     some = data.draw(st.lists(st.sampled_from(sorted(chain)), unique=True, min_size=1))
     found = said(nsec3s({owner: chain[owner] for owner in some}).absence(name, rdtype))
     assert found in (None, model.absence(name, rdtype))
+
+
+def test_nsec3_records_around_a_name_are_no_proof_without_those_around_the_name_below_its_closest_encloser():
+    model = Model({absolute("*.a"): frozenset({TXT}), absolute("b"): frozenset({TXT})})
+    chain = nsec3_chain(model, opt_out=False)
+    by_hash = {str(owner.labels[0], "ascii").upper().encode(): owner for owner in chain}
+    everything = nsec3s(chain)
+    tried = 0
+    for letter in ascii_lowercase:
+        name = absolute(f"{letter}.a")
+        around = {by_hash[everything._covering(each)] for each in (name, absolute("*"))}
+        some = {hashed_owner(ZONE), *around} - {hashed_owner(absolute("a"))}
+        if around <= some:
+            tried += 1
+            assert model.absence(name, TXT) is None, "the wildcard answers for it"
+            assert nsec3s({owner: chain[owner] for owner in some}).absence(name, TXT) is None
+    assert tried
 
 
 @settings(max_examples=examples(1_000))
