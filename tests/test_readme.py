@@ -53,7 +53,11 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def shell(clone: Path) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], "HOME": str(clone), "LANG": "C.UTF-8", "MAKEFLAGS": f"VENV={sys.prefix}"}
+    return {
+        "PATH": os.environ["PATH"], "HOME": str(clone), "LANG": "C.UTF-8", "MAKEFLAGS": f"VENV={sys.prefix}",
+        # What some releases of Python 3.12 have as `activate` reads it, whether it is set or not.
+        "OSTYPE": sys.platform,
+    }  # fmt: skip
 
 
 def run(commands: str, clone: Path, shell: dict[str, str]) -> str:
