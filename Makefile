@@ -15,6 +15,7 @@ VENV ?= .venv
 SAM_VENV ?= .venv-sam
 REVIEW_VENV ?= .venv-review
 PROTOS_VENV ?= .venv-protos
+MUTANTS_VENV ?= .venv-mutants
 BIN := $(VENV)/bin
 
 .PHONY: help
@@ -34,7 +35,7 @@ $(VENV)/.uv: requirements-uv.lock $(OTHER_PYTHON)
 remade:
 
 $(VENV)/.installed: requirements.lock pyproject.toml $(VENV)/.uv
-	@echo "installing 157 pinned packages into $(VENV), once; it takes half a minute …"
+	@echo "installing 158 pinned packages into $(VENV), once; it takes half a minute …"
 	@$(INSTALL) --python $(BIN)/python -r requirements.lock
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
 	@touch $@
@@ -74,6 +75,16 @@ test-all: $(VENV)/.installed $(SAM_VENV)/.installed $(PROTOS_VENV)/.installed ##
 .PHONY: proof
 proof: $(VENV)/.installed $(SAM_VENV)/.installed $(PROTOS_VENV)/.installed ## run every fault, full examples and the soak test, before each release; MINUTES=n runs a part
 	@$(BIN)/python -m tests.proof $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
+
+# Tests run there beside the tools, so it is an environment like $(VENV), with more packages.
+$(MUTANTS_VENV)/.mutants: requirements-mutants.lock requirements.lock pyproject.toml | $(VENV)/.uv
+	@$(MAKE) --no-print-directory install VENV=$(MUTANTS_VENV) PYTHON=$(BIN)/python
+	@$(INSTALL) --python $(MUTANTS_VENV)/bin/python -r requirements-mutants.lock
+	@touch $@
+
+.PHONY: mutants
+mutants: $(MUTANTS_VENV)/.mutants ## put the faults of a sample into copies of the library, and list those that no test finds; ARGS="--seed 7" draws another sample
+	@$(MUTANTS_VENV)/bin/python -m tests.mutants.by_tool --jobs 2 $(ARGS)
 
 .PHONY: check
 check: $(VENV)/.installed ## run ruff, mypy --strict and import-linter
@@ -140,12 +151,14 @@ lock: $(VENV)/.uv ## pin the newest versions that fit
 	@echo "uv" | $(BIN)/uv pip compile $(LOCK) - -o requirements-uv.lock
 	@echo "aws-sam-cli" | $(BIN)/uv pip compile $(LOCK) - -o requirements-sam.lock
 	@echo "awslambdaric" | $(BIN)/uv pip compile $(LOCK) - -o requirements-rie.lock
+	@echo "playwright" | $(BIN)/uv pip compile $(LOCK) - -o requirements-browser.lock
 	@printf 'web3==8.0.0\npyunormalize<18\n' | $(BIN)/uv pip compile $(LOCK) - -o requirements-web3.lock
 	@echo "checkov" | $(BIN)/uv pip compile $(LOCK) - -o requirements-review.lock
 	@echo "grpcio-tools==1.76.0" | $(BIN)/uv pip compile $(LOCK) - -o requirements-protos.lock
 	@echo "atheris==3.0.0" | $(BIN)/uv pip compile $(LOCK) - -o requirements-fuzz.lock
+	@printf 'cosmic-ray\npytest-cov\n' | $(BIN)/uv pip compile $(LOCK) -c requirements.lock - -o requirements-mutants.lock
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 
 .PHONY: clean
 clean: ## remove everything that make created here
-	@rm -rf $(VENV) .venv-glue .venv-3.* $(SAM_VENV) $(REVIEW_VENV) $(PROTOS_VENV) build .aws-sam .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) .venv-glue .venv-3.* $(SAM_VENV) $(REVIEW_VENV) $(PROTOS_VENV) $(MUTANTS_VENV) build .aws-sam .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

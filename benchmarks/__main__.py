@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -99,23 +100,31 @@ def report(benchmark: Benchmark, effort: Effort) -> Iterator[str]:
         yield from table.lines()
 
 
-def main(arguments: Sequence[str] | None = None, effort: Effort = NORMAL) -> None:
-    """Run the named benchmarks, or all."""
+def main(arguments: Sequence[str] | None = None, effort: Effort = NORMAL) -> int:
+    """Run the named benchmarks, or all. Returns 1 if one does not see what is broken."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Print ratios of times, and counts of AWS requests."
     )
     names = [benchmark.name for benchmark in BENCHMARKS]
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(names)}; default: all")
+    parser.add_argument(
+        "--broken", action="store_true", help="break what each of them must see, and tell whether it sees it"
+    )
     parser.add_argument("--write", action="store_true", help=f"write {PAGE.name}; with names, only their sections")
     chosen = parser.parse_args(arguments)
     for name in chosen.names:
         if name not in names:
             parser.error(f"there is no benchmark {name!r}; there are {', '.join(names)}")
-    for benchmark in BENCHMARKS:
-        if not chosen.names or benchmark.name in chosen.names:
-            section = _printed(report(benchmark, effort))
-            if chosen.write:
-                PAGE.write_text(_with(PAGE.read_text(), benchmark.name, section))
+    measured = [benchmark for benchmark in BENCHMARKS if not chosen.names or benchmark.name in chosen.names]
+    if chosen.broken:
+        seen = [(broken.name, broken.is_seen(effort)) for benchmark in measured for broken in benchmark.broken]
+        _printed(f"{name}: {'seen' if is_seen else 'NOT SEEN'}" for name, is_seen in seen)
+        return 0 if all(is_seen for _, is_seen in seen) else 1
+    for benchmark in measured:
+        section = _printed(report(benchmark, effort))
+        if chosen.write:
+            PAGE.write_text(_with(PAGE.read_text(), benchmark.name, section))
+    return 0
 
 
 def _with(page: str, name: str, section: str) -> str:
@@ -138,4 +147,4 @@ def _printed(lines: Iterable[str]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -94,7 +94,11 @@ def measure(effort: Effort) -> Sequence[Table]:
     """All tables."""
     of_all = {name: round(effort.messages * times_all) for name, times_all in _NAMES.items()}
     sizes = {name: size for name, size in of_all.items() if size <= _LARGEST}
-    with session(_ACCOUNT, submit=f"--driver-memory {_HEAP}") as spark, TemporaryDirectory() as folder:
+    with (
+        Emulator() as emulator,
+        session((clients := emulator.clients(_ACCOUNT)).at, submit=f"--driver-memory {_HEAP}") as spark,
+        TemporaryDirectory() as folder,
+    ):
         paths, cost = [], {}
         for name, size in sizes.items():
             row, seconds = _byte_path(spark, Path(folder), name, _plan(size), _turns(effort, size))
@@ -104,16 +108,14 @@ def measure(effort: Effort) -> Sequence[Table]:
         paths.append(_byte_path(spark, Path(folder), "all, half of it one conversation", crowd, 1)[0])
         messages = _plan(max(2, effort.messages // 1000), median_bytes=5_000_000, most_bytes=5_000_000, batch=2)
         long = _long_lines(spark, Path(folder), messages)
-        with Emulator() as emulator:
-            deployed = deploy_on(emulator.clients(_ACCOUNT))
-            endpoint = f"http://127.0.0.1:{emulator.port}"
-            pooled = [
-                _by_threads(spark, deployed, endpoint, name, sizes[name], _turns(effort, sizes[name]))
-                for name in ("a tenth", "all")
-            ]
-            asked = _requests(spark, deployed, endpoint, effort.messages // 10)
-            repoints = [_repoints(deployed, name, sizes[name]) for name in ("a tenth", "all")]
-            bought = _bought(spark, deployed, endpoint, effort.messages // 10)
+        deployed, endpoint = deploy_on(clients), emulator.endpoint
+        pooled = [
+            _by_threads(spark, deployed, endpoint, name, sizes[name], _turns(effort, sizes[name]))
+            for name in ("a tenth", "all")
+        ]
+        asked = _requests(spark, deployed, endpoint, effort.messages // 10)
+        repoints = [_repoints(deployed, name, sizes[name]) for name in ("a tenth", "all")]
+        bought = _bought(spark, deployed, endpoint, effort.messages // 10)
     return [
         Table(
             "The byte path",

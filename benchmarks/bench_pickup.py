@@ -140,7 +140,7 @@ def _handled(messages: int, passes: int, units: Sequence[tuple[str, str]]) -> It
             "WEBHOOK_KEYS_SECRET": store.secrets["WebhookKeys"],
             "MAILBOX_API_REQUESTS_PER_SECOND": "1000",
         }
-        session = boto3.Session(_ACCOUNT, "local", region_name=REGION)
+        session = boto3.Session(_ACCOUNT, emulator.secret, region_name=REGION)
         mailbox_function = start("mailbox", variables, lambda: clients_of(session))
         token = api.sign_in()
         for where, of_a_pass in units:

@@ -142,6 +142,7 @@ STARTS: Final = {
     "courier": ("app", "courier"),
     "feedback": ("feedback", "courier"),
     "mailbox": ("app", "mailbox"),
+    "dcp": ("app", "dcp"),
 }
 COMMAND_LINES: Final = (
     "--version", "keygen --help", "verify --help", "chat list --help", "dm3 send --help", "archive search --help"

@@ -116,7 +116,7 @@ class ThroughputStack:
 
     def __init__(self, deployment: LocalDeployment, key: PrivateKey) -> None:
         self.client, self.physical = deployment.client, {each.logical: each.physical for each in deployment.resources}
-        self.session = boto3.Session(deployment.account, "local", region_name=REGION)
+        self.session = boto3.Session(deployment.account, deployment.client.at.secret, region_name=REGION)
         self._key, self._claims, self._worked_off = key, 0, 0
         functions = self.client("lambda")
         for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:

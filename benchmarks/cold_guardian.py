@@ -28,8 +28,9 @@ print(json.dumps(app.handler(json.load(sys.stdin), Context)), file=sys.stderr, f
 
 @dataclass
 class ColdFunction:
-    """The mailbox function, in a new process for each event. `seconds`: from the start of the last to its answer."""
+    """A function in a new process for each event. `seconds`: from the start of the last to its answer."""
 
+    folder: str
     variables: Mapping[str, str]
     seconds: float = 0.0
 
@@ -37,7 +38,7 @@ class ColdFunction:
         """The body of its answer."""
         started = time.perf_counter()
         with subprocess.Popen(
-            [sys.executable, "-c", _START_AND_ANSWER], cwd=FUNCTIONS / "mailbox", text=True,
+            [sys.executable, "-c", _START_AND_ANSWER], cwd=FUNCTIONS / self.folder, text=True,
             env={**self.variables, "PYTHONPATH": str(LAYER)},
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         ) as process:  # fmt: skip
@@ -82,12 +83,12 @@ class _First:
 def first_compared(effort: Effort) -> tuple[float, float]:
     """The first `status` of a session over DCP, and the first connect, to the first `status` over HTTP."""
     with deployed() as (variables, token, guardian):
-        function = ColdFunction(variables)
+        dcp, mailbox = ColdFunction("dcp", variables), ColdFunction("mailbox", variables)
         halves = count()
 
         def connected() -> Peer:
             half = f"benchmark-of-start-{next(halves):03}"
-            return Peer.connected(function, OWNER, half=half, guardian=guardian, now=time.time())
+            return Peer.connected(dcp, OWNER, half=half, guardian=guardian, now=time.time())
 
         peer = connected()
 
@@ -96,8 +97,8 @@ def first_compared(effort: Effort) -> tuple[float, float]:
             peer.send(peer.request("status", {"mailbox": SHOP}, keys=(OWNER,)))
 
         def over_http() -> None:
-            function.answer_to(status_event(token, int(time.time())))
+            mailbox.answer_to(status_event(token, int(time.time())))
 
-        ways = [_First(function, ask) for ask in (over_http, over_dcp, connected)]
+        ways = [_First(mailbox, over_http), _First(dcp, over_dcp), _First(dcp, connected)]
         _, status, connect = ratios(ways, effort)
         return status, connect

@@ -24,22 +24,21 @@ from postroom.local.emulator import Emulator
 
 BATCH: Final = 10
 _ACCOUNT: Final = "100000000002"
-_SECRET: Final = "local"
 _HALF: Final = "benchmark-of-guardian"
 
 
 @dataclass
 class TimedGuardian:
-    """The guardian of a function. `seconds`: that its last answer took."""
+    """The guardian of the function of DCP. `seconds`: that its last answer took."""
 
-    mailbox_function: ModuleType
+    function: ModuleType
     seconds: float = 0.0
 
     def answer(self, data: bytes, now: float = 0.0) -> dict[str, Any]:
         """The body of the answer."""
         event = dcp_event(data, int(now))
         started = time.perf_counter()
-        answer = invoke(self.mailbox_function, event)
+        answer = invoke(self.function, event)
         self.seconds = time.perf_counter() - started
         body: dict[str, Any] = json.loads(str(answer["body"]))["body"]
         return body
@@ -47,8 +46,8 @@ class TimedGuardian:
 
 def status_compared(rounds: int) -> tuple[float, float]:
     """The times of `status` over DCP, and of one of a batch of ten, each to that over HTTP."""
-    with _running() as (mailbox_function, token, guardian):
-        timed = TimedGuardian(mailbox_function)
+    with _running() as (mailbox_function, dcp_function, token, guardian):
+        timed = TimedGuardian(dcp_function)
         now = time.time()
         peer = Peer.connected(timed, OWNER, half=_HALF, guardian=guardian, now=now)
         data = {"mailbox": SHOP}
@@ -73,16 +72,17 @@ def status_event(token: str, now: int) -> Event:
 
 
 @contextmanager
-def _running() -> Iterator[tuple[ModuleType, str, Address]]:
-    """The mailbox function, the token of its mailbox's owner, and its guardian's address."""
+def _running() -> Iterator[tuple[ModuleType, ModuleType, str, Address]]:
+    """The functions of the mailbox API and of DCP, the token of a mailbox's owner, and the guardian's address."""
     with deployed() as (variables, token, guardian):
-        session = boto3.Session(_ACCOUNT, _SECRET, region_name=REGION)
-        yield start("mailbox", variables, lambda: clients_of(session)), token, guardian
+        session = boto3.Session(variables["AWS_ACCESS_KEY_ID"], variables["AWS_SECRET_ACCESS_KEY"], region_name=REGION)
+        mailbox, dcp = (start(name, variables, lambda: clients_of(session)) for name in ("mailbox", "dcp"))
+        yield mailbox, dcp, token, guardian
 
 
 @contextmanager
 def deployed() -> Iterator[tuple[dict[str, str], str, Address]]:
-    """The variables of a mailbox function at an embedded AWS, and the same token and address."""
+    """The variables of both functions at an embedded AWS, and the same token and address."""
     with Emulator() as emulator, unheard():
         api = ApiStack(deploy_on(emulator.clients(_ACCOUNT)), FakeClock(time.time()))
         give_keys(api)
@@ -91,7 +91,7 @@ def deployed() -> Iterator[tuple[dict[str, str], str, Address]]:
             **ENVIRONMENT,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_ACCESS_KEY_ID": _ACCOUNT,
-            "AWS_SECRET_ACCESS_KEY": _SECRET,
+            "AWS_SECRET_ACCESS_KEY": emulator.secret,
             **{f"{name.removesuffix('Table').upper()}_TABLE": table for name, table in store.tables.items()},
             "AWS_ENDPOINT_URL": emulator.endpoint,
             "BUCKET": store.bucket,

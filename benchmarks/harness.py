@@ -52,13 +52,22 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Broken:
+    """Code without one of its bounds. `is_seen`: whether what is measured of it is beyond its goal."""
+
+    name: str
+    is_seen: Callable[[Effort], bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark. `notes`: what is compared, in Markdown."""
+    """A benchmark. `notes`: what is compared, in Markdown; `broken`: what must turn it red."""
 
     name: str
     title: str
     notes: str
     measure: Callable[[Effort], Sequence[Table]]
+    broken: Sequence[Broken] = ()
 
 
 Way = tuple[str, Callable[[], object]]

@@ -60,7 +60,8 @@ _SECRETS: Final = (
     "CHAIN_ENDPOINTS_SECRET",
 )
 _QUEUES: Final = (
-    "CLAIMS", "RETRY", "SUSPECTS", "WAITING", "NAMES", "DEAD_LETTER", "COURIER", "FEEDBACK", "COURIER_DEAD_LETTER",
+    "CLAIMS", "RETRY", "SUSPECTS", "LOOK_UPS", "WAITING", "NAMES", "DEAD_LETTER", "COURIER", "FEEDBACK",
+    "COURIER_DEAD_LETTER",
 )  # fmt: skip
 ENVIRONMENT: Final = {
     "PATH": os.defpath,
@@ -178,6 +179,9 @@ class _Instant:
 
     put_object = send_message = get_item = update_item = put_item
 
+    def get_queue_attributes(self, *, AttributeNames: Sequence[str], **_: object) -> dict[str, object]:  # noqa: N803
+        return {"Attributes": dict.fromkeys(AttributeNames, "0")}
+
     def get_paginator(self, _operation: str) -> "_Instant":
         return self
 
@@ -226,6 +230,8 @@ def _answer(request: AWSRequest, **_: object) -> AWSResponse:
         said = orjson.dumps({"Items": _rows(orjson.loads(request.body)["ExpressionAttributeValues"][":pk"]["S"])})
     elif operation == "PutItem":
         said = b"{}"
+    elif operation == "GetQueueAttributes":
+        said = orjson.dumps({"Attributes": dict.fromkeys(orjson.loads(request.body)["AttributeNames"], "0")})
     return AWSResponse(request.url, 200, HTTPHeaders(), _Body(said))
 
 

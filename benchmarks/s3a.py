@@ -27,6 +27,7 @@ from postroom.jobs.reading import raw_lines
 from postroom.jobs.settings import CompactSettings
 from postroom.jobs.tally import Tally
 from postroom.jobs.tasks import THREADS
+from postroom.local.account import LocalAccount
 from postroom.local.emulator import Emulator
 from postroom.runtime.jobs.parts import JobParts
 
@@ -43,12 +44,11 @@ def main(jars: Path, messages: int) -> None:
         clients = emulator.clients(_ACCOUNT)
         clients("s3").create_bucket(Bucket=_BUCKET)
         write(plan, clients("s3"), _BUCKET, clients("dynamodb"), "", rows=False)
-        endpoint = f"http://127.0.0.1:{emulator.port}"
         submit = f"--jars {','.join(map(str, jars.glob('*.jar')))} --driver-memory 2g"
-        with session(_ACCOUNT, submit=submit, settings=_reads_s3(endpoint)) as spark:
+        with session(clients.at, submit=submit, settings=_reads_s3(clients.at)) as spark:
             for _ in range(_ROUNDS):
                 theirs = _seconds(spark.read.text(f"s3a://{_BUCKET}/seg/", recursiveFileLookup=True))
-                ours = _seconds(_ours(spark, _job(endpoint)))
+                ours = _seconds(_ours(spark, _job(clients.endpoint)))
                 print(f"s3a by boto3: {times(theirs / ours)}")
 
 
@@ -87,11 +87,11 @@ def _seconds(frame: DataFrame) -> float:
     return time.perf_counter() - began
 
 
-def _reads_s3(endpoint: str) -> dict[str, str]:
+def _reads_s3(at: LocalAccount) -> dict[str, str]:
     """The settings with which Spark reads the bucket itself."""
     own = {
-        "endpoint": endpoint, "path.style.access": "true", "connection.ssl.enabled": "false",
-        "access.key": _ACCOUNT, "secret.key": "local", "change.detection.mode": "none",
+        "endpoint": at.endpoint_url, "path.style.access": "true", "connection.ssl.enabled": "false",
+        "access.key": at.digits, "secret.key": at.secret, "change.detection.mode": "none",
     }  # fmt: skip
     return {f"spark.hadoop.fs.s3a.{name}": value for name, value in own.items()}
 

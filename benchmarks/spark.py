@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
+from postroom.local.account import LocalAccount
 from postroom.local.clients import REGION
 from postroom.local.spark import environment_of, spark_environment
 
@@ -16,7 +17,7 @@ _ROOT: Final = Path(__file__).parent.parent
 _QUIET: Final = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
-def caller_environment(account: str) -> dict[str, str]:
+def caller_environment(account: LocalAccount) -> dict[str, str]:
     """The whole environment of a process that runs jobs, for an account of the embedded AWS."""
     return {
         **environment_of(account, REGION),
@@ -36,7 +37,7 @@ def builder_of(master: str, settings: Mapping[str, str]) -> SparkSession.Builder
 
 @contextmanager
 def session(
-    account: str,
+    account: LocalAccount,
     *,
     master: str = "local[*]",
     submit: str = "",

@@ -52,7 +52,7 @@ NESTED = (TEMPLATE.parent / "glue_jobs" / "jobs.yaml", TEMPLATE.parent / "functi
 """The templates of its nested stacks."""
 _REGION = "eu-west-1"
 _ACCOUNT = "123456789012"
-CLAIM_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "WaitingQueue", "DeadLetterQueue")
+CLAIM_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "LookUpsQueue", "WaitingQueue", "DeadLetterQueue")
 
 Json = dict[str, Any]
 Gate = Callable[[str], AbstractContextManager[object]]

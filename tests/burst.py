@@ -29,6 +29,7 @@ from postroom.client import SendOutcome, deliver
 from postroom.core.errors import NotNowError
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.demo.stack import RECEIVER, SENDER, SUBJECT
+from postroom.local.account import LocalAccount
 from postroom.local.clients import Clients
 from postroom.local.emulator import Processes
 from postroom.protocols.nlweb.schema import NLWEB
@@ -94,7 +95,10 @@ class Burst:
         self._network = choose_network(state)
         self._key = PrivateKey.from_pem((state / "keys" / f"{SENDER}.pem").read_bytes())
         receiver = self.descriptor.deployments["receiver"]
-        self._outputs, self._client = receiver.outputs, Clients(self.descriptor.endpoint, receiver.account)
+        self._outputs, self._client = receiver.outputs, self._clients(receiver.account)
+
+    def _clients(self, account: str) -> Clients:
+        return Clients(LocalAccount(self.descriptor.endpoint, account, self.descriptor.secret))
 
     def send(self, messages: int) -> Counter[str]:
         """Post messages one after the other, each until it is accepted or refused. Returns the count of each answer."""
@@ -147,9 +151,7 @@ class Burst:
         return {
             mapping["FunctionArn"].split(":")[6]
             for each in self.descriptor.deployments.values()
-            for mapping in Clients(self.descriptor.endpoint, each.account)("lambda").list_event_source_mappings()[
-                "EventSourceMappings"
-            ]
+            for mapping in self._clients(each.account)("lambda").list_event_source_mappings()["EventSourceMappings"]
         }
 
     def _message(self) -> bytes:

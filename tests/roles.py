@@ -11,7 +11,7 @@ def session_of(deployment: LocalDeployment, role: str) -> dict[str, str]:
         endpoint_url=deployment.client.endpoint,
         region_name=REGION,
         aws_access_key_id=deployment.account,
-        aws_secret_access_key="local",
+        aws_secret_access_key=deployment.client.at.secret,
     )
     given = sts.assume_role(RoleArn=role, RoleSessionName="test")["Credentials"]
     return {

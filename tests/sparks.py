@@ -14,6 +14,7 @@ import pytest
 from benchmarks.spark import builder_of, caller_environment
 from pyspark.sql import SparkSession
 
+from postroom.local.account import LocalAccount
 from postroom.runtime.jobs.clients import job_clients
 
 # A small run is faster without Java's second compiler.
@@ -26,7 +27,7 @@ ON_SPARK: Final = [pytest.mark.xdist_group("spark"), pytest.mark.spark, pytest.m
 
 
 @contextmanager
-def small_session(account: str, signed: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+def small_session(account: LocalAccount, signed: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
     """The session of this process; within the block, it and the process have the environment of a job in an account.
 
     `signed`: environment variables with credentials to use. A task that fails temporarily is repeated, as on a cluster.
@@ -54,7 +55,7 @@ def run_job_here(script: Path, arguments: Sequence[str], environment: Mapping[st
     job_clients.cache_clear()
     signed = {name: environment[name] for name in environment if name.startswith("AWS_")}
     with (
-        small_session(environment["AWS_ACCESS_KEY_ID"], signed),
+        small_session(LocalAccount("", signed["AWS_ACCESS_KEY_ID"], signed["AWS_SECRET_ACCESS_KEY"]), signed),
         patch.object(sys, "argv", [str(script), *arguments]),
         redirect_stdout(StringIO()) as said,
     ):

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -171,6 +172,7 @@ def running(clients: Clients, tree: ZoneTree, tmp_path_factory: pytest.TempPathF
         patch.setattr(ens_registry, "BURST_SECONDS", len(ROWS))
         deployed = deploy(clients)
         operators = deployed.storage.operators
+        deployed.storage.mailboxes.set_keys(bad_dcp_rows.OWNED, [b64encode(WES.spki()).decode()])
         for domain in (bad.RECEIVER, bad.IDN_RECEIVER):
             operators.put_domain(Domain(domain))
             operators.put_subject(domain, SubjectRule("*@Host", Treatment.MAILBOX, domain))
@@ -241,12 +243,16 @@ def send(office: FunctionsStack, sent: Sent) -> Json:
 
 
 def work_off(office: FunctionsStack) -> Any:
-    """Let the worker have what is in the queue, and take from the queue what it does not hand back, as Lambda does."""
-    client, url = office.deployed.clients.sqs, office.deployed.queues["ClaimsQueue"]
-    messages = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
-    answer = office.invoke("WorkerFunction", sqs("ClaimsQueue", int(time.time()), *[m["Body"] for m in messages]))
-    for message in messages:
-        client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+    """Let the worker have what is in its queues, and take from them what it does not hand back, as Lambda does."""
+    client, answer = office.deployed.clients.sqs, None
+    for queue in ("ClaimsQueue", "LookUpsQueue"):
+        url = office.deployed.queues[queue]
+        messages = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+        if messages or queue == "ClaimsQueue":
+            bodies = [message["Body"] for message in messages]
+            answer = office.invoke("WorkerFunction", sqs(queue, int(time.time()), *bodies))
+        for message in messages:
+            client.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
     return answer
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as program
-from benchmarks import bench_chat_index, bench_hostile, bench_start, bench_verify
+from benchmarks import attack, bench_chat_index, bench_hostile, bench_start, bench_verify, hostile_texts
 from benchmarks.bench_dnssec import HOSTILE, SIGNED_BY
 from benchmarks.bench_flow import INBOX_PARTS, PARTS
 from benchmarks.bench_peers import PROGRAMS
@@ -134,8 +134,9 @@ ROWS = {
         "the quiet senders, with invented names",
     ],
     "hostile": [
-        *(attack.attack for attack in bench_hostile.ATTACKS),
+        *(each.attack for each in attack.ATTACKS),
         *(f"of {zones:,} zones" for zones in bench_hostile.SIMULATED_ZONES),
+        *hostile_texts.TEXTS,
     ],
     "jobs": [
         "a tenth",
@@ -217,6 +218,24 @@ def test_a_benchmark_prints_a_number_in_every_row_without_software_of_others(
     if benchmark.name == "start":
         expected -= starts.keys() - bench_start.STARTS.keys()
     assert rows_with_a_number(benchmark.name, capsys) == expected
+
+
+@pytest.mark.parametrize("edit", [edit for each in attack.ATTACKS for edit in each.edits], ids=lambda edit: edit.new)
+def test_the_bound_that_an_attack_needs_is_where_the_benchmark_takes_it_away(edit: attack.Edit, tmp_path: Path) -> None:
+    copy = tmp_path / edit.path
+    copy.parent.mkdir(parents=True)
+    copy.write_text((attack.ROOT / edit.path).read_text())
+    edit.apply(tmp_path)
+    assert edit.new in copy.read_text()
+    with pytest.raises(ValueError, match="has 0 times"):
+        edit.apply(tmp_path)
+
+
+def test_every_attack_has_a_broken_variant() -> None:
+    assert [broken.name for broken in bench_hostile.BENCHMARK.broken][: len(attack.ATTACKS)] == [
+        f"{each.attack}: without {each.without}" for each in attack.ATTACKS
+    ]
+    assert all(each.edits for each in attack.ATTACKS)
 
 
 @pytest.mark.tools

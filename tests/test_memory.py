@@ -36,6 +36,7 @@ from postroom.crypto import ethereum
 from postroom.names import keys
 from postroom.names.keys import KeepTimes
 from postroom.names.manifest import MAX_DOMAINS, MAX_MANIFEST_BYTES, ManifestDirectory
+from postroom.names.registrable_domains import registrable_domain
 from postroom.net.https import MAX_RESPONSE_BYTES, HttpsResponse
 from postroom.outbound.feedback_buffers import MAX_REPLY_BYTES, FeedbackBuffers, GraphDomain
 from postroom.pipeline import dm3_inbox, silent_zones
@@ -59,6 +60,7 @@ MEMOS = (
     names.read_receiver,
     names.read_selector,
     keys._owner,
+    registrable_domain,
     ethereum.address_of_digits,
     ethereum.read_address,
 )
@@ -178,7 +180,7 @@ def test_the_largest_dead_letters_use_half_of_their_handlers_memory(deployed: De
 
 def test_a_batch_of_the_longest_waiting_claims_uses_a_quarter_of_the_memory(deployed: Deployed) -> None:
     stack = PipelineStack(deployed)
-    stack.silent_zone = SENDER
+    stack.silent_zone = lambda _: SENDER
     stack.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
     row = row_key(SHOP, 1, int(NOW * 1000), "c")
     claim = Claim("c", int(NOW * 1000), SHOP, row, "192.0.2.1", "\U0001f91d", NlwebDetails())
@@ -293,6 +295,7 @@ def test_every_cache_in_deployed_code_has_a_limit() -> None:
         "lru_cache(NAMES_READ)",
         "lru_cache(ADDRESSES_READ)",
         "lru_cache(16)",
+        "lru_cache(1024)",
         "lru_cache(_MOST_EXPRESSIONS)",
         "lru_cache(1)",
         "cached_property",

@@ -90,6 +90,7 @@ ALARMED = (
     ("the inbox throttled", "AWS/Lambda", "Throttles", "InboxFunction"),
     ("the dm3 inbox throttled", "AWS/Lambda", "Throttles", "Dm3Function"),
     ("the mailbox API throttled", "AWS/Lambda", "Throttles", "MailboxFunction"),
+    ("DCP throttled", "AWS/Lambda", "Throttles", "DcpFunction"),
 )
 """The problem, and its metric: namespace, name, dimension."""
 

@@ -158,7 +158,7 @@ SCENES = {
     "12": [["an order", "200 Queued", "the owner's webhook was notified; read and acknowledged"]],
     "13": [
         ["a keepalive of Jack with the stamp of a cheque for Wes", "answered", "it is not used up"],
-        ["the cheque, presented by Jack", "EDUP", "nothing done, and it is not used up for Wes"],
+        ["the cheque, presented by Jack", "NotTheOwner", "nothing done, and it is not used up for Wes"],
         ["the same, presented by Wes", "one message", "performed once (EDUP after a restart)"],
         ["a revoked cheque", "EDUP", "nothing done"],
     ],

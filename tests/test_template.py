@@ -1,7 +1,6 @@
 """template.yaml: permissions, limits, queues, jobs, encryption and retention of the deployed resources."""
 
 import json
-import math
 import re
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from postroom.api.dcp import PING, PONG
 from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.core.settings import RETAIN_CEILING_SECONDS, DeploymentSettings
 from postroom.core.side_by_side import THREADS
+from postroom.http.rate_limit import NEWCOMERS_PER_SECOND
 from postroom.http.waits import HOLD_SECONDS
 from postroom.jobs.library import LIBRARIES, WHEELS
 from postroom.jobs.settings import CompactSettings, ExpireSettings, JobSettings, parse
@@ -27,7 +27,8 @@ from postroom.local import job_runs
 from postroom.local.intrinsics import Evaluator
 from postroom.pipeline import dead_letters, look_ups
 from postroom.pipeline.dm3_inbox import BODY_SECONDS, MAX_UNKNOWN_RECEIVERS, READS_PER_SECOND
-from postroom.pipeline.worker import BEGIN_SECONDS, SUSPECT_AFTER
+from postroom.pipeline.look_ups import LONGEST_WAIT_SECONDS, UNLIMITED
+from postroom.pipeline.worker import BEGIN_SECONDS, PASSES, SUSPECT_AFTER, Source
 from postroom.runtime import function_clients
 
 Json = dict[str, Any]
@@ -35,9 +36,11 @@ DAY = 86_400
 
 FUNCTIONS = (
     "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "DeadLetterFunction", "CourierFunction",
-    "FeedbackFunction", "MailboxFunction",
+    "FeedbackFunction", "MailboxFunction", "DcpFunction",
 )  # fmt: skip
-WORK_QUEUES = ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "WaitingQueue", "CourierQueue", "FeedbackQueue")
+WORK_QUEUES = (
+    "ClaimsQueue", "RetryQueue", "SuspectsQueue", "LookUpsQueue", "WaitingQueue", "CourierQueue", "FeedbackQueue",
+)  # fmt: skip
 DEAD_LETTER_QUEUES = ("DeadLetterQueue", "CourierDeadLetterQueue")
 JOBS = ("CompactJob", "ExpireJob")
 FORWARDS = {
@@ -125,18 +128,22 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:PutItem", "dynamodb table/SeenTable"),
         ("dynamodb:UpdateItem", "dynamodb table/SeenTable"),
         ("dynamodb:DeleteItem", "dynamodb table/SeenTable"),
-        ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage# proven# zone# waiting"),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage# proven# zone#"),
         *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of lookups#") for verb in ("Get", "Put", "Delete")),
         ("s3:PutObject", "s3 Bucket/claim/*"),
         ("s3:PutObject", "s3 Bucket/reply/*"),
         ("s3:GetObject", "s3 Bucket/reply/*"),
         ("sqs:SendMessage", "sqs ClaimsQueue"),
+        ("sqs:GetQueueAttributes", "sqs WaitingQueue"),
+        ("sqs:GetQueueAttributes", "sqs ClaimsQueue"),
+        ("sqs:GetQueueAttributes", "sqs LookUpsQueue"),
     },
     "Dm3Function": {
         *((action, "logs /aws/lambda/postroom-Dm3Function-*:*") for action in LOGS),
         ("dynamodb:Query", "dynamodb table/DirectoryTable of dm3# mailbox#"),
         ("dynamodb:GetItem", "dynamodb table/LimitsTable of usage# text#"),
         ("dynamodb:PutItem", "dynamodb table/LimitsTable of look-up#"),
+        *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of dm3lookups#") for verb in ("Get", "Put", "Delete")),
         ("s3:PutObject", "s3 Bucket/claim/*"),
         ("s3:GetObject", "s3 Bucket/registry/names.yaml"),
         ("secretsmanager:GetSecretValue", "DeliveryServiceKeys "),
@@ -147,10 +154,11 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
     "WorkerFunction": {
         *((action, "logs /aws/lambda/postroom-WorkerFunction-*:*") for action in LOGS),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of usage#"),
-        ("dynamodb:GetItem", "dynamodb table/LimitsTable of proven# zone# waiting"),
-        ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of proven# zone# waiting"),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of proven# zone#"),
+        ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of proven# zone#"),
         ("dynamodb:GetItem", "dynamodb table/LimitsTable of text#"),
-        *((action, f"sqs {queue}") for action in CONSUME for queue in WORK_QUEUES[:3]),
+        *((action, f"sqs {queue}") for action in CONSUME for queue in WORK_QUEUES[:4]),
+        ("sqs:SendMessage", "sqs LookUpsQueue"),
         ("sqs:SendMessage", "sqs WaitingQueue"),
         ("sqs:SendMessage", "sqs RetryQueue"),
         ("sqs:SendMessage", "sqs SuspectsQueue"),
@@ -213,7 +221,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         *((f"dynamodb:{action}", "dynamodb table/LimitsTable of usage#") for action in ("GetItem", "UpdateItem")),
         *((f"dynamodb:{verb}", "dynamodb table/PostTable") for verb in ("Query", "GetItem", "UpdateItem")),
         *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Query", "GetItem")),
-        ("dynamodb:UpdateItem", "dynamodb table/DirectoryTable of mailbox# dm3# notify#"),
+        ("dynamodb:UpdateItem", "dynamodb table/DirectoryTable of mailbox# dm3# notify# opened#"),
         ("dynamodb:PutItem", "dynamodb table/DirectoryTable of dm3# notify#"),
         ("dynamodb:DeleteItem", "dynamodb table/DirectoryTable of notify#"),
         ("dynamodb:PutItem", "dynamodb table/LimitsTable of challenge#"),
@@ -224,12 +232,33 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
         *((f"dynamodb:{verb}", "dynamodb table/StorageTable")
           for verb in ("Query", "GetItem", "PutItem", "UpdateItem", "DeleteItem")),
+        *((f"s3:{verb}Object", "s3 Bucket/box/*") for verb in ("Get", "Put", "Delete")),
+        ("sqs:SendMessage", "sqs CourierQueue"),
+        *(("s3:GetObject", f"s3 Bucket/{place}") for place in ("seg/*", "chk/*", "registry/names.yaml")),
+        ("secretsmanager:GetSecretValue", "TokenKeys "),
+        ("secretsmanager:GetSecretValue", "WebhookKeys "),
+        ("secretsmanager:GetSecretValue", "ChainEndpoints "),
+    },
+    "DcpFunction": {
+        *((action, "logs /aws/lambda/postroom-DcpFunction-*:*") for action in LOGS),
+        *((f"dynamodb:{action}", "dynamodb table/LimitsTable of usage#") for action in ("GetItem", "UpdateItem")),
+        *((f"dynamodb:{verb}", "dynamodb table/PostTable") for verb in ("Query", "GetItem", "UpdateItem")),
+        *((f"dynamodb:{verb}", "dynamodb table/DirectoryTable") for verb in ("Query", "GetItem")),
+        ("dynamodb:UpdateItem", "dynamodb table/DirectoryTable of mailbox# dm3# notify#"),
+        ("dynamodb:PutItem", "dynamodb table/DirectoryTable of dm3# notify#"),
+        ("dynamodb:DeleteItem", "dynamodb table/DirectoryTable of notify#"),
+        ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of codes#"),
+        *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of dcp-waits#") for verb in ("Get", "Put", "Delete")),
+        ("dynamodb:GetItem", "dynamodb table/LimitsTable of text#"),
+        *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Put", "Get", "Update")),
+        ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
+        *((f"dynamodb:{verb}", "dynamodb table/StorageTable")
+          for verb in ("Query", "GetItem", "PutItem", "UpdateItem", "DeleteItem")),
         *((f"dynamodb:{verb}Item", "dynamodb table/DcpTable") for verb in ("Put", "Update", "Delete")),
         ("execute-api:ManageConnections", "execute-api DcpSocketApi/dcp/DELETE/@connections/*"),
         *((f"s3:{verb}Object", "s3 Bucket/box/*") for verb in ("Get", "Put", "Delete")),
         ("sqs:SendMessage", "sqs CourierQueue"),
         *(("s3:GetObject", f"s3 Bucket/{place}") for place in ("seg/*", "chk/*", "registry/names.yaml")),
-        ("secretsmanager:GetSecretValue", "TokenKeys "),
         ("secretsmanager:GetSecretValue", "WebhookKeys "),
         ("secretsmanager:GetSecretValue", "DcpIdentities "),
         ("secretsmanager:GetSecretValue", "ChainEndpoints "),
@@ -405,25 +434,31 @@ def test_all_tries_of_one_call_of_aws_fit_a_run() -> None:
     once = function_clients.AWS_CONNECT_SECONDS + function_clients.AWS_READ_SECONDS
     timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
     # A request that waits for an answer can be repeated.
-    synchronous = {"InboxFunction", "Dm3Function", "MailboxFunction"}
+    synchronous = {"InboxFunction", "Dm3Function", "MailboxFunction", "DcpFunction"}
     assert function_clients.AWS_TRIES * once < min(timeouts[name] for name in FUNCTIONS if name not in synchronous)
 
 
-def test_a_request_that_waits_for_a_message_is_answered_before_anything_times_out() -> None:
-    timeout = resources("AWS::Serverless::Function")["MailboxFunction"]["Timeout"]
+WAITING = {"MailboxFunction": "MailboxApiReservedConcurrency", "DcpFunction": "DcpReservedConcurrency"}
+"""The functions whose requests may wait for a message, with the parameter of their runs."""
+
+
+@pytest.mark.parametrize("function", WAITING)
+def test_a_request_that_waits_for_a_message_is_answered_before_anything_times_out(function: str) -> None:
+    timeout = resources("AWS::Serverless::Function")[function]["Timeout"]
     assert MAX_WAIT_SECONDS + 5 < timeout < 30
 
 
-def test_a_wait_counts_as_long_as_its_run_may_last() -> None:
-    assert resources("AWS::Serverless::Function")["MailboxFunction"]["Timeout"] <= HOLD_SECONDS
+@pytest.mark.parametrize("function", WAITING)
+def test_a_wait_counts_as_long_as_its_run_may_last(function: str) -> None:
+    assert resources("AWS::Serverless::Function")[function]["Timeout"] <= HOLD_SECONDS
 
 
 @pytest.mark.parametrize("runs", ["100", "10", "0"])
-def test_the_mailbox_api_knows_how_many_of_its_runs_are_reserved(runs: str) -> None:
-    said = evaluator(MailboxApiReservedConcurrency=runs).value(
-        of_type("AWS::Lambda::Function")["MailboxFunction"]["Properties"]
-    )
-    assert said["Environment"]["Variables"]["MAILBOX_API_RESERVED_CONCURRENCY"] == runs
+@pytest.mark.parametrize("function", WAITING)
+def test_a_function_whose_requests_wait_knows_how_many_of_its_runs_are_reserved(function: str, runs: str) -> None:
+    said = evaluator(**{WAITING[function]: runs}).value(of_type("AWS::Lambda::Function")[function]["Properties"])
+    setting = "".join(f"_{each}" if each.isupper() else each.upper() for each in WAITING[function]).lstrip("_")
+    assert said["Environment"]["Variables"][setting] == runs
 
 
 @pytest.mark.parametrize(("runs", "reserved"), [("200", 200), ("7", 7), ("0", None)])
@@ -435,7 +470,7 @@ def test_a_flood_at_the_inbox_does_not_use_all_concurrency_of_the_account(runs: 
     assert (None if found is None else int(found)) == reserved
     # The default reservations leave at least half of the concurrency of an account for everything else.
     reservations = [said for name, said in template()["Parameters"].items() if name.endswith("ReservedConcurrency")]
-    assert len(reservations) == 3
+    assert len(reservations) == 4
     assert sum(said["Default"] for said in reservations) <= ACCOUNT_RUNS / 2
     # Lambda leaves 100 runs of an account to functions without a reservation.
     needed = sum(said["Default"] for said in reservations) + 100
@@ -455,6 +490,12 @@ def test_look_ups_of_made_up_receivers_never_use_up_the_directorys_throughput() 
     assert at["ThrottlingRate"] * MAX_UNKNOWN_RECEIVERS <= at["TableReadUnitsPerSecond"] / 4
 
 
+def test_look_ups_of_strangers_over_dcp_never_use_up_the_directorys_throughput() -> None:
+    """Each run looks up so many made-up mailboxes in a second at most: four queries each, of a unit if consistent."""
+    at = {name: said["Default"] for name, said in template()["Parameters"].items()}
+    assert at["DcpReservedConcurrency"] * NEWCOMERS_PER_SECOND * 4 <= at["TableReadUnitsPerSecond"] / 3
+
+
 @pytest.mark.parametrize(("runs", "reserved"), [("50", 50), ("7", 7), ("0", None)])
 def test_look_ups_of_profiles_use_no_concurrency_of_the_inbox(runs: str, reserved: int | None) -> None:
     said = evaluator(Dm3ReservedConcurrency=runs).value(of_type("AWS::Lambda::Function")["Dm3Function"]["Properties"])
@@ -463,14 +504,15 @@ def test_look_ups_of_profiles_use_no_concurrency_of_the_inbox(runs: str, reserve
 
 
 @pytest.mark.parametrize(("runs", "reserved"), [("100", 100), ("7", 7), ("0", None)])
-def test_waiting_requests_use_no_concurrency_of_the_inbox_or_the_worker(runs: str, reserved: int | None) -> None:
-    said = evaluator(MailboxApiReservedConcurrency=runs).value(
-        of_type("AWS::Lambda::Function")["MailboxFunction"]["Properties"]
-    )
+@pytest.mark.parametrize("function", WAITING)
+def test_waiting_requests_and_strangers_messages_of_dcp_use_no_concurrency_of_other_functions(
+    function: str, runs: str, reserved: int | None
+) -> None:
+    said = evaluator(**{WAITING[function]: runs}).value(of_type("AWS::Lambda::Function")[function]["Properties"])
     found = said.get("ReservedConcurrentExecutions")
     assert (None if found is None else int(found)) == reserved
     # Reserved concurrency is not available to other functions, which must have enough.
-    default = template()["Parameters"]["MailboxApiReservedConcurrency"]["Default"]
+    default = template()["Parameters"][WAITING[function]]["Default"]
     assert default <= ACCOUNT_RUNS // 10
 
 
@@ -498,7 +540,7 @@ def test_every_request_reaches_a_function_so_that_every_refusal_is_ours() -> Non
     assert routes == {"ANY /inbox", "ANY /manifest", "$default"} | dm3 | mailbox_api
 
 
-def test_every_message_of_a_websocket_reaches_the_mailbox_function_and_is_answered() -> None:
+def test_every_message_of_a_websocket_reaches_the_function_of_dcp_and_is_answered() -> None:
     api = {"Ref": "DcpSocketApi"}
     routes = resources("AWS::ApiGatewayV2::Route")
     assert {route["RouteKey"] for route in routes.values()} == {"$default", "ping"}
@@ -509,7 +551,7 @@ def test_every_message_of_a_websocket_reaches_the_mailbox_function_and_is_answer
     [permission] = [
         each for each in resources("AWS::Lambda::Permission").values() if "DcpSocketApi" in str(each["SourceArn"])
     ]
-    assert permission["FunctionName"] == {"Ref": "MailboxFunction"}
+    assert permission["FunctionName"] == {"Ref": "DcpFunction"}
 
 
 def test_a_ping_is_answered_by_the_websocket_api_and_starts_no_run() -> None:
@@ -602,6 +644,7 @@ def test_which_function_reads_which_queue() -> None:
         ("WorkerFunction", "ClaimsQueue"),
         ("WorkerFunction", "RetryQueue"),
         ("WorkerFunction", "SuspectsQueue"),
+        ("WorkerFunction", "LookUpsQueue"),
         ("WaitingFunction", "WaitingQueue"),
         ("WaitingFunction", "NamesQueue"),
         ("CourierFunction", "CourierQueue"),
@@ -632,6 +675,7 @@ def test_claims_come_in_large_batches_and_suspects_one_by_one() -> None:
         "ClaimsQueue": 100,
         "RetryQueue": 100,
         "SuspectsQueue": 1,
+        "LookUpsQueue": 10,
         "WaitingQueue": 10,
         "NamesQueue": 5,
         "CourierQueue": 5,
@@ -651,6 +695,7 @@ def test_workers_at_once_are_limited() -> None:
         "ClaimsQueue": 50,
         "RetryQueue": 5,
         "SuspectsQueue": 2,
+        "LookUpsQueue": 10,
         "WaitingQueue": 5,
         "NamesQueue": 2,
         "CourierQueue": 10,
@@ -673,10 +718,13 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     assert batches["FeedbackQueue"] * (at.manifest_seconds + 2 * post) <= timeouts["FeedbackFunction"]
     # As many claims at once as there are threads; where a look-up fails, its silent zone is searched for.
     look_up = at.dns_budget_seconds + at.dns_try_seconds
-    for queue in ("ClaimsQueue", "RetryQueue", "SuspectsQueue"):
+    waited = LONGEST_WAIT_SECONDS + look_up
+    for source, seconds in ((Source.CLAIMS, 0.0), (Source.LOOK_UPS, waited), (Source.SUSPECTS, look_up)):
+        passes = sum(patience.seconds for patience in PASSES[source] if patience is not UNLIMITED)
         # A batch may have many parts; the last one begins early enough to be completed.
-        assert BEGIN_SECONDS + math.ceil(batches[queue] / THREADS) * look_up < timeouts["WorkerFunction"]
-    assert math.ceil(batches["WaitingQueue"] / THREADS) * look_up < timeouts["WaitingFunction"]
+        assert BEGIN_SECONDS + passes + seconds < timeouts["WorkerFunction"]
+    assert max(batches["LookUpsQueue"], batches["WaitingQueue"]) <= THREADS
+    assert waited < timeouts["WaitingFunction"]
 
 
 def test_a_round_over_the_dead_letters_ends_before_the_time_out_and_sees_each_once() -> None:

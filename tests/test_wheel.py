@@ -194,7 +194,7 @@ def test_every_module_can_be_imported_but_those_with_packages_of_extras(installe
     assert done.returncode == 0, done.stderr
     missing = json.loads(done.stdout)
     assert {name.partition(".")[0] for name in missing.values()} == {
-        "PIL", "eth", "hypercorn", "samtranslator", "textual", "trustme",
+        "PIL", "eth", "hypercorn", "ministack", "samtranslator", "textual", "trustme",
     }  # fmt: skip
     assert not [name for name in missing if not name.startswith(WITH_EXTRAS)]
 

@@ -27,6 +27,7 @@ MARKERS = {
     "spark": "starts a Java for Spark",
     "validators": "needs other people's DNS software",
     "protoc": "needs protoc, in an environment of its own",
+    "browser": "needs Chromium",
     "tools": "needs programs or packages that requirements.lock does not have, or a download",
     "proof": "runs before a release only",
 }

@@ -16,7 +16,7 @@ from aws_lambda_powertools.utilities.typing import LambdaContext
 from postroom.core.own_faults import OwnFaults
 from postroom.core.settings import read_settings
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome
-from postroom.pipeline.worker import Record
+from postroom.pipeline.worker import Record, Source
 from postroom.runtime.batches import BatchResult, SqsEvent, batch_item_failures
 from postroom.runtime.deployment import Deployment
 from postroom.runtime.function_clients import FunctionClients
@@ -28,7 +28,10 @@ metrics = Metrics()
 own_faults = OwnFaults()
 settings = read_settings(os.environ)
 worker = Deployment(settings, FunctionClients(own_faults, "dynamodb", "s3", "sqs"), own_faults).pipeline.worker
-suspects_queue = settings.suspects_queue_url.rpartition("/")[2]
+sources = {
+    settings.suspects_queue_url.rpartition("/")[2]: Source.SUSPECTS,
+    settings.look_ups_queue_url.rpartition("/")[2]: Source.LOOK_UPS,
+}
 garbage_collection.resume()
 
 
@@ -45,13 +48,15 @@ def handler(event: SqsEvent, _context: LambdaContext) -> BatchResult:
         )
         for record in event["Records"]
     ]
-    source = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
-    report = worker.work(records, suspects=source == suspects_queue)
+    queue = event["Records"][0]["eventSourceARN"].rpartition(":")[2]
+    report = worker.work(records, sources.get(queue, Source.CLAIMS))
     log_outcomes(report.outcomes)
     if report.suspected:
         metrics.add_metric("Suspected", MetricUnit.Count, report.suspected)
     if report.postponed:
         metrics.add_metric("Postponed", MetricUnit.Count, report.postponed)
+    if report.to_look_up:
+        metrics.add_metric("ToLookUp", MetricUnit.Count, report.to_look_up)
     if report.failed:
         metrics.add_metric("Failed", MetricUnit.Count, len(report.failed))
         logger.error("messages to be delivered again", messages=report.failed)

@@ -59,6 +59,7 @@ if sys.platform != "linux":
 
 Json = dict[str, Any]
 FUNCTIONS = {"inbox": "InboxFunction", "dm3": "Dm3Function", "worker": "WorkerFunction", "mailbox": "MailboxFunction"}
+FUNCTIONS |= {"dcp": "DcpFunction"}
 FUNCTIONS |= {"waiting": "WaitingFunction", "dead-letters": "DeadLetterFunction"}
 FUNCTIONS |= {"courier": "CourierFunction", "feedback": "FeedbackFunction"}
 
@@ -86,7 +87,7 @@ class BuiltStack:
 
     def invoke(self, name: str) -> Any:
         """The answer to a file of events/."""
-        [function] = [function for prefix, function in FUNCTIONS.items() if name.startswith(f"{prefix}-")]
+        [function] = [found for prefix, found in FUNCTIONS.items() if name.startswith((f"{prefix}-", f"{prefix}."))]
         event = events(self.at)[name]
         for record in event.get("Records", ()):
             # A function of two queues tells them apart by their names, which the deployment made.
@@ -225,7 +226,7 @@ def test_whoever_asks_gets_a_challenge(stack: BuiltStack) -> None:
 
 
 def test_whoever_connects_by_dcp_gets_a_session_over_https_and_over_a_websocket(stack: BuiltStack) -> None:
-    for answer in (stack.invoke("mailbox-dcp.json"), stack.invoke("mailbox-dcp-socket.json")):
+    for answer in (stack.invoke("dcp.json"), stack.invoke("dcp-socket.json")):
         message = read_signed_message(answer["body"].encode())
         assert (message.body["success"], message.body["payload"]) == (True, {"version": "4.0.0"})
 

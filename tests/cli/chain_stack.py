@@ -49,7 +49,7 @@ def chain_stack(fake_dns: FakeDns, tmp_path_factory: pytest.TempPathFactory) -> 
         fake_dns.tree.put("open.example", text_record("open.example", PROFILE_KEY, TEXT), Mode.UNSIGNED)
         file = folder / "local.json"
         Descriptor(
-            fake_dns.resolver, fake_dns.tree.anchor_text, str(authority.pem), edge.port, "http://127.0.0.1:9", {},
+            fake_dns.resolver, fake_dns.tree.anchor_text, str(authority.pem), edge.port, "http://127.0.0.1:9", "", {},
             chain_endpoints(edge.port), (IPFS_GATEWAY,),
         ).write(file)  # fmt: skip
         yield ChainStack(edge, ethereum, file)

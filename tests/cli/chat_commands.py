@@ -119,7 +119,7 @@ def chat_commands(api: ApiStack, fake_dns: FakeDns, postroom: Postroom, folder: 
     services = Services(network)
     with serve(api, folder) as mailboxes, served(services, context):
         ca_file = str(mailboxes.ca_file)
-        stack = Descriptor(fake_dns.resolver, "", ca_file, mailboxes.port, "http://127.0.0.1:9", {})
+        stack = Descriptor(fake_dns.resolver, "", ca_file, mailboxes.port, "http://127.0.0.1:9", "", {})
         stack.write(mailboxes.local)
         options = (
             "--pinned", "names.json", "--ca-file", ca_file, "--local", str(mailboxes.local),

@@ -186,11 +186,13 @@ def create_storage_stack(emulator: Emulator, account: str, folder: Path) -> Stor
     # The functions do not exist, but the names of their logs are derived from these outputs.
     found |= {name: name.removesuffix("Function").lower() for name in FUNCTIONS}
     file = folder / "local.json"
-    Descriptor("127.0.0.1:9", "", "", 1, emulator.endpoint, {"only": DescribedDeployment(account, found)}).write(file)
+    Descriptor(
+        "127.0.0.1:9", "", "", 1, emulator.endpoint, emulator.secret, {"only": DescribedDeployment(account, found)}
+    ).write(file)
     aws = {
         "AWS_ENDPOINT_URL": emulator.endpoint,
         "AWS_ACCESS_KEY_ID": account,
-        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_SECRET_ACCESS_KEY": emulator.secret,
         "AWS_DEFAULT_REGION": REGION,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,

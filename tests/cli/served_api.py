@@ -74,7 +74,7 @@ def serve(api: ApiStack, folder: Path) -> Iterator[ServedApi]:
     context.set_alpn_protocols(["http/1.1"])
     with running_server(ThreadedServer(("127.0.0.1", 0), Handler), context) as server:
         served = ServedApi(api, server.server_port, authority.pem, folder / "local.json")
-        Descriptor("127.0.0.1:9", "", str(authority.pem), server.server_port, "http://127.0.0.1:9", {}).write(
+        Descriptor("127.0.0.1:9", "", str(authority.pem), server.server_port, "http://127.0.0.1:9", "", {}).write(
             served.local
         )
         yield served

@@ -39,7 +39,6 @@ from postroom.cli.admin.findings import (
 )
 from postroom.cli.admin.mail_metrics import MailMetrics, QueueMetrics
 from postroom.cli.admin.setup_checks import Stored
-from postroom.cli.descriptor import read_descriptor
 from postroom.cli.library import is_packed, packed, published
 from postroom.cli.up import describe_stack
 from postroom.core.errors import NotNowError
@@ -91,9 +90,9 @@ class TwoDeployments:
     def aws(self, **more: str) -> dict[str, str]:
         """An environment in which its account is AWS."""
         return {
-            "AWS_ENDPOINT_URL": read_descriptor(self.folder).endpoint,
+            "AWS_ENDPOINT_URL": self.stack.emulator.endpoint,
             "AWS_ACCESS_KEY_ID": self.complete.account,
-            "AWS_SECRET_ACCESS_KEY": "local",
+            "AWS_SECRET_ACCESS_KEY": self.stack.emulator.secret,
             "AWS_DEFAULT_REGION": REGION,
             "AWS_CONFIG_FILE": "/dev/null",
             "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
@@ -172,8 +171,8 @@ def test_status_of_a_fresh_deployment_lists_what_is_missing(status: Ask, deploym
         "DCP identities", "names", "DCP table", "DCP socket", "function InboxFunction",
         "function Dm3Function",
         "function WorkerFunction", "function WaitingFunction", "function MailboxFunction",
-        "function DeadLetterFunction", "function CourierFunction", "function FeedbackFunction",
-        "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue",
+        "function DcpFunction", "function DeadLetterFunction", "function CourierFunction", "function FeedbackFunction",
+        "queue ClaimsQueue", "queue RetryQueue", "queue SuspectsQueue", "queue LookUpsQueue",
         "queue WaitingQueue", "queue NamesQueue", "queue CourierQueue", "queue FeedbackQueue", "jobs library",
         "job compact",
         "job expire", "alarms", *MESSAGES, "mail", "queue DeadLetterQueue", "queue CourierDeadLetterQueue",

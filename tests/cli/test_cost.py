@@ -11,7 +11,8 @@ from tests.cli.conftest import Postroom
 
 from postroom.cost import counted
 from postroom.cost.items import MONTH_SECONDS
-from postroom.cost.prices import OURS
+from postroom.cost.prices import OURS, read_prices
+from postroom.http.rate_limit import NEWCOMERS_PER_SECOND
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operate" / "cost.md").read_text(encoding="utf-8")
@@ -408,6 +409,22 @@ def test_the_page_has_the_cost_that_strangers_can_cause(bill: Any) -> None:
     by_the_inbox = ("HTTP API", "answers going out", "Lambda: inbox", "Lambda: inbox, running", "logs of the inbox")
     refused = sum(usd(forged, name) for name in by_the_inbox)
     assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PROSE
+
+
+def test_the_page_has_the_cost_that_strangers_can_cause_over_dcp() -> None:
+    at = {name: said["Default"] for name, said in template()["Parameters"].items()}
+    prices, messages = read_prices(OURS, "us-east-1"), at["ThrottlingRate"] * 3600 / 1e6
+    runs, memory_gb = at["DcpReservedConcurrency"], template()["Globals"]["Function"]["MemorySize"] / 1024
+    reads = runs * NEWCOMERS_PER_SECOND * 4 * 3600 / 1e6
+    sums = [
+        messages * prices.http_api_per_million,
+        messages * prices.lambda_per_million + runs * memory_gb * 3600 * prices.lambda_per_gb_second,
+        messages * prices.dynamodb_writes_per_million,
+        reads * prices.dynamodb_reads_per_million,
+    ]
+    api, running, writes, looked_up = (f"${each:.2f}" for each in sums)
+    assert f"that is **${sum(sums):.2f}** an hour: {api} for the API, {running} for Lambda," in PROSE
+    assert f"{writes} for the writes, {looked_up} for the reads." in PROSE
 
 
 def test_the_page_has_the_cost_of_compaction(bill: Any) -> None:

@@ -457,7 +457,7 @@ def test_profiles_in_ipfs_are_fetched_from_the_local_stacks_gateway(
 ) -> None:
     ca_file, port = web.settings["OUTBOUND_CA_FILE"], int(web.settings["OUTBOUND_PORT"])
     gateways = ("https://gateway.example",)
-    stack = Descriptor(fake_dns.resolver, "", ca_file, port, "http://127.0.0.1:9", {}, ipfs_gateways=gateways)
+    stack = Descriptor(fake_dns.resolver, "", ca_file, port, "http://127.0.0.1:9", "", {}, ipfs_gateways=gateways)
     stack.write(tmp_path / "local.json")
     with_stack = ("--pinned", "elsewhere.yaml", "--local", "local.json")
     assert shell.postroom("dm3", "open", "-", "--key", BOB, *with_stack, input=filed).exit_code == 0

@@ -254,7 +254,12 @@ def test_a_deployment_that_pins_the_name_is_said_not_to_read_the_text(
     publish: Publish, postroom: Postroom, chain_stack: ChainStack, storage_stack: StorageStack, tmp_path: Path
 ) -> None:
     running = read_descriptor(storage_stack.descriptor)
-    both = replace(read_descriptor(chain_stack.file), endpoint=running.endpoint, deployments=running.deployments)
+    both = replace(
+        read_descriptor(chain_stack.file),
+        endpoint=running.endpoint,
+        secret=running.secret,
+        deployments=running.deployments,
+    )
     both.write(tmp_path / "local.json")
     (tmp_path / "names.yaml").write_text(json.dumps({"bob.eth": {PROFILE_KEY: TEXT}}))
     assert postroom("dm3", "registry", "put", "names.yaml", *storage_stack.options).exit_code == 0

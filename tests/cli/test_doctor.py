@@ -606,7 +606,7 @@ PASS_IT = "let nlweb.shop.example pass /dcp to the post office, without a redire
          "let the post office describe itself there: docs/reference/dcp.md"),
         ((302, b""), "nlweb.shop.example answered 302 to GET /dcp", PASS_IT),
         ((503, b""), "nlweb.shop.example answered 503 to GET /dcp: owners cannot use DCP now",
-         "look into the log of functions/mailbox there: docs/operate/own-faults.md says what to do"),
+         "look into the log of functions/dcp there: docs/operate/own-faults.md says what to do"),
     ],
     ids=lambda value: str(value[0]) if isinstance(value, tuple) else "",
 )  # fmt: skip

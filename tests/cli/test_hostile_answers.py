@@ -58,7 +58,7 @@ def commands(postroom: Postroom, served: ServedApi, fake_dns: FakeDns, tmp_path:
     fake_dns.tree.put("shop.com", "nlweb IN A 127.0.0.1\n")
     there = tmp_path / "there.json"
     Descriptor(
-        fake_dns.resolver, fake_dns.tree.anchor_text, str(served.ca_file), served.port, "http://127.0.0.1:9", {}
+        fake_dns.resolver, fake_dns.tree.anchor_text, str(served.ca_file), served.port, "http://127.0.0.1:9", "", {}
     ).write(there)
     reach = ("--local", str(there))
     [filed] = served.api.file(signed, conversation="sender.example", receipt=RECEIPT)

@@ -27,7 +27,7 @@ def here(fake_dns: FakeDns, tmp_path: Path) -> Iterator[Descriptor]:
     """A stack runs in this folder: its DNS is the fake DNS, and its AWS is a port where somebody listens."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         endpoint = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        descriptor = Descriptor(fake_dns.resolver, fake_dns.tree.anchor_text, "", 1, endpoint, {})
+        descriptor = Descriptor(fake_dns.resolver, fake_dns.tree.anchor_text, "", 1, endpoint, "", {})
         descriptor.write(tmp_path / DEFAULT_PATH)
         yield descriptor
 

@@ -28,6 +28,7 @@ from postroom.crypto.spki import SECP256K1_SPKI
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.storage.aws.object_store import Place
 from postroom.storage.directory.domains import Directory
+from postroom.storage.directory.mailboxes import Opening
 from postroom.storage.layout import row_key
 
 pytestmark = pytest.mark.xdist_group("cli-storage")
@@ -148,14 +149,14 @@ def test_a_mailbox_opened_by_its_owner_can_be_listed_closed_and_removed_for_good
     operate: Operate, postroom: Postroom, storage_stack: StorageStack
 ) -> None:
     mailboxes = storage_stack.storage.mailboxes
-    assert mailboxes.open_dm3("own.eth")
+    assert mailboxes.open_dm3("own.eth", "own.eth", 1) is Opening.OPEN
     [line] = [line for line in operate("list").stdout.splitlines() if line.startswith("own.eth")]
     assert line.split("  ")[-1].strip() == "open, its owner opened it"
     assert operate("show", "own.eth").stdout.startswith("own.eth: dm3, open, its owner opened it\n")
     operate("close", "own.eth")
     assert json.loads(operate("show", "own.eth", "--json").stdout)["closed"] is True
     assert postroom("dm3", "mailbox", "remove", "own.eth", *storage_stack.options).exit_code == 0
-    assert not mailboxes.open_dm3("own.eth")
+    assert mailboxes.open_dm3("own.eth", "own.eth", 1) is Opening.REMOVED
     assert operate("open", "own.eth", "--dm3").exit_code == 0
     assert json.loads(operate("show", "own.eth", "--json").stdout)["by_owner"] is False
 

@@ -59,7 +59,7 @@ def fake_inboxes(fake_dns: FakeDns, tmp_path: Path) -> Iterator[FakeInboxes]:
         )  # fmt: skip
         here = f"http://127.0.0.1:{fake_inboxes.port}"
         fake_inboxes.descriptor = Descriptor(
-            fake_dns.resolver, fake_dns.tree.anchor_text, str(authority.pem), fake_inboxes.port, here, {}
+            fake_dns.resolver, fake_dns.tree.anchor_text, str(authority.pem), fake_inboxes.port, here, "", {}
         )
         yield fake_inboxes
 

@@ -1,6 +1,8 @@
-"""Waits for mail on a clock that stands still, over a connection that a test answers by hand."""
+"""Waits on clocks that stand still or go by pauses, over a connection that a test answers by hand."""
 
 import asyncio
+import selectors
+from collections.abc import Coroutine
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +11,30 @@ from postroom.client.dcp.errors import OutcomeUnknownError, RequestFailedError
 from postroom.client.mailbox.over_dcp import OperationCall
 from postroom.core.ijson import JsonValue
 from postroom.protocols.dcp.states import ConnectionState
+
+
+class IdleSelector(selectors.DefaultSelector):
+    """Lets the time of an event loop go on only while all wait for it; nobody waits for anything else here."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        assert timeout is not None, "all wait, and nothing will happen any more"
+        self.now += timeout
+        return super().select(0)
+
+
+def run_by_its_pauses(work: Coroutine[Any, Any, None]) -> None:
+    """Run a test in an event loop whose time is that of its pauses."""
+
+    def make_loop() -> asyncio.AbstractEventLoop:
+        selector = IdleSelector()
+        loop = asyncio.SelectorEventLoop(selector)
+        setattr(loop, "time", lambda: selector.now)  # noqa: B010
+        return loop
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(work)
 
 
 class StandingLoop(asyncio.SelectorEventLoop):

@@ -2,15 +2,14 @@
 
 import asyncio
 import json
-import selectors
-from collections.abc import Coroutine
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from tests.client.dcp.ends import QUICK, pair
 from tests.client.standing import Socket, StandingLoop, list_nowhere
+from tests.client.standing import run_by_its_pauses as run
 from tests.protocols.dcp.guarded import OWNER
 
 from postroom.api.dcp import PING, PONG
@@ -27,30 +26,6 @@ EMPTY: JsonValue = {"body": {"messages": [], "unreadable": []}}
 ONE: JsonValue = {"body": {"messages": [{"id": "1"}], "unreadable": []}}
 LONG = 540.0
 """Longer than any pause in these tests."""
-
-
-class IdleSelector(selectors.DefaultSelector):
-    """Lets the time of an event loop go on only while all wait for it; nobody waits for anything else here."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        assert timeout is not None, "all wait, and nothing will happen any more"
-        self.now += timeout
-        return super().select(0)
-
-
-def run(work: Coroutine[Any, Any, None]) -> None:
-    """Run a test in an event loop whose time is that of its pauses."""
-
-    def make_loop() -> asyncio.AbstractEventLoop:
-        selector = IdleSelector()
-        loop = asyncio.SelectorEventLoop(selector)
-        setattr(loop, "time", lambda: selector.now)  # noqa: B010
-        return loop
-
-    with asyncio.Runner(loop_factory=make_loop) as runner:
-        runner.run(work)
 
 
 def time() -> float:
@@ -98,6 +73,11 @@ class Guardian:
         self.watches.clear()
 
 
+def watching_pair(guardian: Guardian) -> AbstractAsyncContextManager[tuple[AsyncConnection, AcceptedConnection]]:
+    """Both ends, of which the owner's waits for as long as a watch may."""
+    return pair({"answer_timeout": dcp_waits.WATCH_SECONDS}, {"on_request": guardian})
+
+
 async def page(waits: MailWaits, connection: AsyncConnection, seconds: float = LONG) -> JsonValue:
     return await waits.page(connection, CALL, seconds, list_nowhere)
 
@@ -105,7 +85,7 @@ async def page(waits: MailWaits, connection: AsyncConnection, seconds: float = L
 def test_messages_that_are_there_are_listed_behind_the_beginning_of_a_watch() -> None:
     async def work() -> None:
         guardian, waits = Guardian(mail=ONE), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             sent: list[bytes] = []
             connection.on_send(sent.append)
             assert await page(waits, connection) == ONE
@@ -119,7 +99,7 @@ def test_messages_that_are_there_are_listed_behind_the_beginning_of_a_watch() ->
 def test_what_is_filed_later_is_told_and_listed() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             waiting = asyncio.create_task(page(waits, connection))
             await guardian.has_watch.wait()
             await asyncio.sleep(0.05)
@@ -137,7 +117,7 @@ def test_what_was_filed_before_all_workers_knew_of_the_watch_is_listed_when_they
 
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             began = time()
 
             async def wait() -> JsonValue:
@@ -158,7 +138,7 @@ def test_what_was_filed_before_all_workers_knew_of_the_watch_is_listed_when_they
 def test_a_wait_that_ends_before_all_workers_know_of_the_watch_looks_at_its_end() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             waiting = asyncio.create_task(page(waits, connection, 10.0))
             await asyncio.sleep(5.0)
             guardian.mail = ONE  # and nobody is told
@@ -170,7 +150,7 @@ def test_a_wait_that_ends_before_all_workers_know_of_the_watch_looks_at_its_end(
 def test_a_wait_that_joins_another_one_looks_again_as_well() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             first = asyncio.create_task(page(waits, connection, LONG))
             await asyncio.sleep(10.0)
             second = asyncio.create_task(page(waits, connection, LONG))
@@ -192,7 +172,7 @@ def test_a_watch_that_was_replaced_begins_again_after_nine_minutes(waits_of: flo
 
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
 
             async def wait() -> JsonValue:
                 while (found := await page(waits, connection, waits_of)) == EMPTY:
@@ -219,7 +199,7 @@ def test_a_session_that_loses_its_place_again_and_again_asks_twice_in_nine_minut
 
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             waiting = asyncio.create_task(page(waits, connection, 3000.0))
             for _ in range(3000):
                 await asyncio.sleep(1.0)
@@ -234,7 +214,7 @@ def test_a_session_that_loses_its_place_again_and_again_asks_twice_in_nine_minut
 def test_after_its_session_ended_a_watch_that_was_replaced_begins_again_at_once() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, accepted):
+        async with watching_pair(guardian) as (connection, accepted):
             waiting = asyncio.create_task(page(waits, connection))
             await asyncio.sleep(10.0)
             guardian.replace()
@@ -242,7 +222,7 @@ def test_after_its_session_ended_a_watch_that_was_replaced_begins_again_at_once(
             with pytest.raises(OutcomeUnknownError):
                 await waiting
         guardian.closes = None
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             assert await page(waits, connection, 1.0) == EMPTY
             assert guardian.asked[-3:] == ["watch", "messages", "messages"]
 
@@ -254,7 +234,7 @@ def test_while_its_session_goes_on_a_watch_that_was_replaced_does_not_begin_agai
 
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             assert await page(waits, connection, 100.0) == EMPTY
             guardian.replace()
             guardian.refuses = {"messages": "StoreUnavailable"}
@@ -292,7 +272,7 @@ def test_the_websocket_is_kept_open_while_somebody_waits() -> None:
 def test_there_are_two_looks_for_each_watch_and_one_for_each_later_wait() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             for _wait in range(3):
                 assert await page(waits, connection, LONG) == EMPTY
             assert guardian.asked == ["watch", "messages", "messages", *["messages"] * 2]
@@ -307,7 +287,7 @@ def test_there_are_two_looks_for_each_watch_and_one_for_each_later_wait() -> Non
 def test_two_waits_at_once_share_a_watch() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             both = [asyncio.create_task(page(waits, connection)) for _ in range(2)]
             await guardian.has_watch.wait()
             await asyncio.sleep(0.05)
@@ -362,9 +342,9 @@ def test_a_list_that_is_never_answered_ends_the_wait(monkeypatch: pytest.MonkeyP
 def test_messages_are_shown_although_the_watch_before_them_ended_with_its_session() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             assert await page(waits, connection, 0.05) == EMPTY
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             guardian.mail = ONE
             assert await page(waits, connection) == ONE
 
@@ -374,7 +354,7 @@ def test_messages_are_shown_although_the_watch_before_them_ended_with_its_sessio
 def test_a_wait_that_was_cancelled_goes_on_with_the_same_watch() -> None:
     async def work() -> None:
         guardian, waits = Guardian(), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             waiting = asyncio.create_task(page(waits, connection))
             await guardian.has_watch.wait()
             waiting.cancel()
@@ -393,7 +373,7 @@ def test_a_list_that_is_too_large_for_the_websocket_is_asked_for_over_https() ->
             called.append(call)
             return ONE
 
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             assert await waits.page(connection, CALL, LONG, list_now) == ONE
             assert called == [CALL]
 
@@ -404,7 +384,7 @@ def test_a_list_that_is_too_large_for_the_websocket_is_asked_for_over_https() ->
 def test_a_refusal_is_raised_and_the_next_wait_begins_anew(refused: str) -> None:
     async def work() -> None:
         guardian, waits = Guardian(refuses={refused: "NotTheOwner"}), MailWaits(OWNER)
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             with pytest.raises(RequestFailedError) as failed:
                 await page(waits, connection)
             assert failed.value.code == "NotTheOwner"
@@ -425,7 +405,7 @@ def test_if_the_session_ends_the_wait_ends_and_the_next_one_begins_anew() -> Non
             await accepted.close()
             with pytest.raises(OutcomeUnknownError):
                 await waiting
-        async with pair(target={"on_request": guardian}) as (connection, _):
+        async with watching_pair(guardian) as (connection, _):
             guardian.mail = ONE
             assert await page(waits, connection) == ONE
 

@@ -11,14 +11,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256K1, derive_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.client.mailbox_net import Host, Open, dm3_message, lost_after
-from tests.http.api_stack import BOB, BOB_KEY, SHOP, SHOP_KEY, ApiStack
+from tests.http.api_stack import BOB, BOB_KEY, SHOP, SHOP_KEY, ApiStack, RouterOfBoth
 from tests.http.dcp_peers import OWNER, OWNER_SIGNING_KEY
 
 from postroom.client import RefusedError
 from postroom.core.errors import OurError
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.http.dcp_service import DcpService
-from postroom.http.router import Router
 from postroom.protocols.dm3.keys import UserKeys
 
 over_dcp = pytest.mark.parametrize("opened", ["sync over DCP", "async over DCP"], indirect=True)
@@ -91,10 +90,10 @@ def describes(api: ApiStack, socket: str) -> None:
     api.router = replaced_dcp(api, replace(service, socket_url=socket))
 
 
-def replaced_dcp(api: ApiStack, service: DcpService) -> Router:
+def replaced_dcp(api: ApiStack, service: DcpService) -> RouterOfBoth:
     made = api.parts().mailbox_api
     made.dcp = service
-    return made.router
+    return RouterOfBoth.of(made)
 
 
 def test_messages_are_waited_for_over_https_while_the_websocket_cannot_be_reached(

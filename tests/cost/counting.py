@@ -45,6 +45,7 @@ from tests.functions.samples import (
 )
 from tests.functions.stack import MOTO_REGION, FunctionsStack, functions_stack
 
+from postroom.api.http import DCP_PATH
 from postroom.cost import counted as counted_values
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.authority import Authority
@@ -245,7 +246,7 @@ class CountedStack:
 
     def described(self) -> dict[str, Any]:
         """What the guardian says of itself."""
-        described: dict[str, Any] = self._ask("GET", "/dcp")
+        described: dict[str, Any] = self._ask("GET", DCP_PATH)
         return described
 
     def status(self, token: str) -> None:
@@ -261,7 +262,7 @@ class CountedStack:
         return self._answer(dcp_socket_event(data, int(time.time())))
 
     def _answer(self, event: Mapping[str, object]) -> dict[str, Any]:
-        answer = self._invoke("MailboxFunction", event)
+        answer = self._invoke("DcpFunction", event)
         assert answer["statusCode"] == 200, answer
         self._counted.answer_bytes += len(answer["body"])
         body: dict[str, Any] = json.loads(answer["body"])["body"]
@@ -319,7 +320,8 @@ class CountedStack:
         data = b"" if body is None else json.dumps(body).encode()
         headers = {"content-type": "application/json", **({"authorization": f"Bearer {token}"} if token else {})}
         url = f"https://{NLWEB.host(RECEIVER)}{path}"
-        answer = self._invoke("MailboxFunction", http(method, url, int(time.time()), data, headers))
+        function = "DcpFunction" if path == DCP_PATH else "MailboxFunction"
+        answer = self._invoke(function, http(method, url, int(time.time()), data, headers))
         assert (answer["statusCode"], answer["isBase64Encoded"]) == (200, False), answer
         self._counted.answer_bytes += len(answer["body"])
         return json.loads(answer["body"])
@@ -383,20 +385,20 @@ def counted_stack() -> Iterator[CountedStack]:
         emulator = stack.enter_context(Emulator())
         aws = {"AWS_ENDPOINT_URL": emulator.endpoint, "_X_AMZN_TRACE_ID": _TRACE}
         stack.enter_context(patch.dict(os.environ, aws))
-        deployed = deploy(_clients(_session()))
+        deployed = deploy(_clients(_session(emulator)))
         _set_up(deployed)
         running = stack.enter_context(
             functions_stack(deployed, Resolvers=f"udp://{dns.address}", TrustAnchors=zones.anchor_text.strip())
         )
         running.settings |= _PATIENCE
-        counted = _session()
+        counted = _session(emulator)
         stack.enter_context(patch.object(boto3, "DEFAULT_SESSION", counted))
         yield CountedStack(running, key, counted, clock, zones)
 
 
-def _session() -> boto3.Session:
+def _session(emulator: Emulator) -> boto3.Session:
     # To the embedded AWS, requests signed with an account number are those of its root.
-    return boto3.Session(_ACCOUNT, "local", region_name=MOTO_REGION)
+    return boto3.Session(_ACCOUNT, emulator.secret, region_name=MOTO_REGION)
 
 
 def _clients(session: boto3.Session) -> Clients:

@@ -1,6 +1,6 @@
 """A plain model of a guardian of mailboxes: what it must answer to messages of DCP, and what it has done by then."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
@@ -82,7 +82,6 @@ class Session:
     peer: str
     opened_at: float
     nonces: list[str]
-    ids: set[str] = field(default_factory=set)
     closed: bool = False
 
     def refuses(self, message: Message, now: float) -> set[bool]:
@@ -138,10 +137,12 @@ class Mailbox:
 
 @dataclass
 class Model:
-    """What the guardian must remember. `stamps`: until when, by the one that authorized the request and the stamp."""
+    """What the guardian must remember. `ids`: of requests that counted, with their peers; `stamps`: until when, by the
+    mailbox and the stamp."""
 
     mailboxes: dict[str, Mailbox]
     sessions: dict[str, Session] = field(default_factory=dict)
+    ids: set[tuple[str, str]] = field(default_factory=set)
     stamps: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def receive(self, message: Message, answer: Answer) -> None:
@@ -156,8 +157,13 @@ class Model:
             # The guardian looks at its clock in between.
             expired = now > payload.counts_until
             expired |= result.code == "EEXPIRED" and answer.received_at > payload.counts_until
-            refusal = "EINVAL" if session.closed else self._refusal(session, name, payload, now, expired=expired)
-            codes = {refusal} if refusal else self._perform(session, name, payload, now)
+            refusal = "EINVAL" if session.closed else self._refusal(payload, now, expired=expired)
+            codes = {refusal} if refusal else self._codes(session.peer, payload, now)
+            if "" in codes and payload.mailbox:
+                codes.remove("")
+                # What the owner does not allow is refused before anything is remembered.
+                if result.code not in codes:
+                    codes = {self._count(session.peer, name, payload, now)}
             assert result.code in codes, (result, codes, payload, session)
             if not result.code:
                 self._take_effect(session, payload, result, answer)
@@ -182,11 +188,12 @@ class Model:
         """What may be so when an instance ended while it had this message: a new session's first one, with a new
         payload to add a part. `now`: when it was sent."""
         [(name, payload)] = message.requests
-        taken = deepcopy(self)
-        codes = taken._perform(taken.sessions[message.dcpsid], name, payload, now)
         yield self
-        yield taken
-        if "" in codes:
+        peer = self.sessions[message.dcpsid].peer
+        if "" in self._codes(peer, payload, now):
+            taken = deepcopy(self)
+            taken._count(peer, name, payload, now)
+            yield taken
             done = deepcopy(taken)
             done.mailboxes[payload.mailbox].parts += 1
             yield done
@@ -197,34 +204,32 @@ class Model:
             mailbox.keys.forget()
             mailbox.signed_out_at.forget()
 
-    def _refusal(self, session: Session, name: str, payload: Payload, now: float, *, expired: bool) -> str:
+    def _refusal(self, payload: Payload, now: float, *, expired: bool) -> str:
         if payload.time > now + SLOP_SECONDS:
             return "ETIMETRAVEL"
-        if expired:
-            return "EEXPIRED"
-        if name in session.ids:
-            return "EINVAL"
-        return "EDUP" if self._is_used(payload.stamp, payload.resources(session.peer), now) else ""
+        return "EEXPIRED" if expired else ""
 
-    def _perform(self, session: Session, name: str, payload: Payload, now: float) -> set[str]:
-        """Remember the id and the stamp, whatever the operation is answered: one of these codes."""
-        resources = payload.resources(session.peer)
-        session.ids.add(name)
-        self._use(payload.stamp, resources, payload.forgotten_at)
+    def _codes(self, peer: str, payload: Payload, now: float) -> set[str]:
+        """What it may be answered if it has not counted before."""
+        if not payload.mailbox:
+            return {""}
+        return self.mailboxes[payload.mailbox].codes(payload, payload.resources(peer), now)
+
+    def _count(self, peer: str, name: str, payload: Payload, now: float) -> str:
+        """Remember the id and the stamp, or neither if one of them was used; what it is answered."""
+        if (peer, name) in self.ids:
+            return "EINVAL"
+        if self._is_used(payload, now):
+            return "EDUP"
+        self.ids.add((peer, name))
+        self.stamps[payload.mailbox, payload.stamp] = payload.forgotten_at
         if payload.revokes is not None:
-            if not resources:
-                return {"NotTheOwner"}
-            if self._is_used(payload.revokes.stamp, resources, now):
-                return {"EDUP"}
+            if self._is_used(payload.revokes, now):
+                return "EDUP"
             # Whoever revokes it may not know its ttl.
             until = max(payload.revokes.time, now) + LONGEST_TTL + WIDEST_SLOP_SECONDS
-            self._use(payload.revokes.stamp, resources, until)
-            return {""}
-        return self.mailboxes[payload.mailbox].codes(payload, resources, now) if payload.mailbox else {""}
+            self.stamps[payload.mailbox, payload.revokes.stamp] = until
+        return ""
 
-    def _is_used(self, stamp: str, resources: Iterable[str], now: float) -> bool:
-        return any(self.stamps.get((resource, stamp), 0) >= now for resource in resources or ("",))
-
-    def _use(self, stamp: str, resources: Iterable[str], until: float) -> None:
-        for resource in resources or ("",):
-            self.stamps[resource, stamp] = until
+    def _is_used(self, payload: Payload, now: float) -> bool:
+        return self.stamps.get((payload.mailbox, payload.stamp), 0) >= now

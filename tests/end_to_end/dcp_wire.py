@@ -21,14 +21,13 @@ from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.demo.deployment import until
 from postroom.demo.stack import RECEIVER, DemoStack
-from postroom.http.waits import KIND
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
 from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
 from postroom.protocols.dm3.keys import PrivateSigningKey
 
 HOST = f"nlweb.{RECEIVER}"
-FUNCTION = "MailboxFunction"
+FUNCTION = "DcpFunction"
 BUSY_SECONDS = 2
 """How long who lists messages waits for some."""
 KEYS = {name: EthereumKey.generate() for name in ("bob", "wes", "jack", "ann")}
@@ -99,7 +98,7 @@ class Guardian:
         """The runs that wait for messages."""
         deployment = self._receiver.deployment
         rows = deployment.client("dynamodb").scan(TableName=deployment.outputs["LimitsTable"], ConsistentRead=True)
-        return {row["holder"]["S"] for row in rows["Items"] if row["pk"]["S"].startswith(f"{KIND}#")}
+        return {row["holder"]["S"] for row in rows["Items"] if row["pk"]["S"].startswith("dcp-waits#")}
 
     def end_instances(self, pids: set[int] | None = None) -> None:
         """End these processes of the function, or all: then, the next message starts another one."""
@@ -153,10 +152,10 @@ _ARGUMENTS: dict[str, dict[str, JsonValue]] = {
 
 
 def _data(payload: Payload) -> JsonValue:
-    if payload.revokes is not None:
-        return _validity(payload.revokes)
     if not payload.mailbox:
         return None
+    if payload.revokes is not None:
+        return {"mailbox": payload.mailbox, "body": _validity(payload.revokes)}
     return {"mailbox": payload.mailbox, **_ARGUMENTS.get(payload.operation, {})}
 
 

@@ -9,6 +9,7 @@ QUEUES = (
     "ClaimsQueueUrl",
     "RetryQueueUrl",
     "SuspectsQueueUrl",
+    "LookUpsQueueUrl",
     "WaitingQueueUrl",
     "DeadLetterQueueUrl",
     "CourierQueueUrl",

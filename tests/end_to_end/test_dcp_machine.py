@@ -291,7 +291,8 @@ class DcpMachine(RuleBasedStateMachine):
     def _revocation(self, session: str, cheque: Payload, *, authorized: bool) -> Payload:
         peer = self._model.sessions[session].peer
         signer = peer if authorized else ""
-        return Payload("revoke", signer, peer, str(next(NUMBERS)), int(time.time()), revokes=cheque)
+        at = int(time.time())
+        return Payload("revoke", signer, peer, str(next(NUMBERS)), at, cheque.mailbox, revokes=cheque)
 
     def _message(self, session: str, *payloads: Payload, nonce: str = "", batched: bool = False) -> Message:
         known = self._model.sessions[session]

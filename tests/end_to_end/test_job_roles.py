@@ -48,7 +48,7 @@ def run(deployment: LocalDeployment, job: str) -> None:
         # The emulator asks for CreateLogStream of the group's ARN without `:*`, which AWS does not.
         "--LOG_GROUP": "",
     }
-    environment = environment_of(deployment.account, REGION) | signed_by(deployment, job)
+    environment = environment_of(deployment.client.at, REGION) | signed_by(deployment, job)
     name = said["Command"]["ScriptLocation"].rpartition("/")[2].partition("-")[0]
     script = template_path().parent / "glue_jobs" / f"{name}.py"
     run_job_here(script, [word for argument in arguments.items() for word in argument], environment)

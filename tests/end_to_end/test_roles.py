@@ -110,6 +110,13 @@ OWN = {
         get_secret("TokenKeys"),
         get_secret("ChainEndpoints"),
     ],
+    "DcpFunction": [
+        send("Courier"),
+        READ_MAIL,
+        put_object("box/x"),
+        get_secret("DcpIdentities"),
+        get_secret("ChainEndpoints"),
+    ],
     "CompactJob": [put_object("chk/x"), Call("dynamodb", "query", query("Directory", "held"))],
     "ExpireJob": [Call("dynamodb", "query", query("Directory", "x")), put_object("jobs/reports/expire.json")],
 }
@@ -183,6 +190,16 @@ NOT_OWN = {
         send("Feedback"),
         get_secret("SigningKeys"),
         get_secret("DeliveryServiceKeys"),
+        get_secret("DcpIdentities"),
+        put_object("seg/x"),
+    ],
+    # Nor does DCP at it, which signs nobody in either.
+    "DcpFunction": [
+        FILE,
+        send("Feedback"),
+        get_secret("SigningKeys"),
+        get_secret("DeliveryServiceKeys"),
+        get_secret("TokenKeys"),
         put_object("seg/x"),
     ],
     "CompactJob": [
@@ -247,6 +264,9 @@ KEYED = [
     ("MailboxFunction", "dynamodb:DeleteItem", "DirectoryTable", "mailbox#receiver.example"),
     ("MailboxFunction", "dynamodb:PutItem", "LimitsTable", "usage#receiver.example"),
     ("MailboxFunction", "dynamodb:DeleteItem", "LimitsTable", "challenge#1"),
+    ("DcpFunction", "dynamodb:PutItem", "LimitsTable", "challenge#1"),
+    ("DcpFunction", "dynamodb:PutItem", "LimitsTable", "waits#1"),
+    ("MailboxFunction", "dynamodb:PutItem", "LimitsTable", "dcp-waits#1"),
     ("InboxFunction", "dynamodb:GetItem", "LimitsTable", "challenge#1"),
     ("InboxFunction", "dynamodb:PutItem", "LimitsTable", "waits#1"),
     ("InboxFunction", "dynamodb:Query", "DirectoryTable", "dm3#bob.eth"),

@@ -182,7 +182,7 @@ def played(recorded: RecordedDeployment, keys: dict[str, bytes]) -> RecordedDepl
     for name, value in good.items():
         recorded.write(name, value)
     # Otherwise they would keep what they have read for most of a minute.
-    for function in ("MailboxFunction", "Dm3Function"):
+    for function in ("MailboxFunction", "DcpFunction", "Dm3Function"):
         recorded.demo_deployment.end_instances(function)
     recorded.end_between_messages("CourierFunction", "CourierQueueUrl")
     recorded.end_between_messages("FeedbackFunction", "FeedbackQueueUrl")

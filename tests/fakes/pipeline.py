@@ -138,6 +138,14 @@ class FakeProfiles:
         """The same, with evidence. Raises as `user` does."""
         return FoundProfile(self.user(name, fresh=fresh), {"registry": "fake", "uri": "data"})
 
+    def find_sender(self, name: str, *, fresh: bool = False) -> FoundUser:
+        """The same. Raises as `user` does."""
+        return self.find_user(name, fresh=fresh)
+
+    def find_receiver(self, name: str) -> FoundUser:
+        """The same. Raises as `user` does."""
+        return self.find_user(name)
+
 
 @dataclass
 class FakeHandlers:

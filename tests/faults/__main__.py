@@ -22,6 +22,7 @@ from tests.faults.kinds import ERRORS, denied
 from tests.faults.rotation import Share
 from tests.faults.stack import FaultStack
 from tests.faults.suites import SUITES, Suite, dying_worker, worker
+from tests.functions.stack import ACCOUNT
 from tests.tiers import Tier
 
 from postroom.local.emulator import Emulator
@@ -171,7 +172,7 @@ def _started(log: Path) -> Iterator[FaultStack]:
         Emulator() as emulator,
         CLOCK.installed(),
     ):
-        yield FaultStack.create(emulator.endpoint, internet, log)
+        yield FaultStack.create(emulator.clients(ACCOUNT).at, internet, log)
 
 
 @contextmanager

@@ -59,7 +59,7 @@ class Wire:
         """The body of the answer. Raises UnansweredError. The function has its own clock."""
         forget_when_signed_out(self.stack)
         sent = self._note({"message": data.decode()})
-        response = self.stack.call("MailboxFunction", self._event(data, int(CLOCK())))
+        response = self.stack.call("DcpFunction", self._event(data, int(CLOCK())))
         # Over a WebSocket, a refusal has its status in the body alone.
         status = json.loads(response["body"]).get("status", response["statusCode"])
         if status != _OK:

@@ -103,6 +103,8 @@ class Flow:
                 claims = queues.receive("ClaimsQueue")
                 queues.finish("ClaimsQueue", claims, stack.call("WorkerFunction", event_of("ClaimsQueue", claims)))
                 run.ahead = CLOCK.ahead = HOUR
+            if self.queue == "LookUpsQueue":
+                queues.move("ClaimsQueue", self.queue)
             if self.hours_later is not None:
                 batch = queues.receive(self.queue)
                 queues.finish(self.queue, batch, stack.call(self.function, event_of(self.queue, batch)))
@@ -190,7 +192,7 @@ class Flow:
         """Whether something is left to be done later, or the sender was asked to resend."""
         if self.function == INBOXES:
             return any(answer["statusCode"] == 503 for answer in answers)
-        places = (self.queue,) if self.function in _COURIERS else ("RetryQueue", "WaitingQueue")
+        places = (self.queue,) if self.function in _COURIERS else ("RetryQueue", "LookUpsQueue", "WaitingQueue")
         return any(queues.holds(place) for place in places)
 
     def _heard(self, stack: FaultStack, run: Run, answers: list[Json]) -> dict[str, list[str]]:

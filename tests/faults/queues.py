@@ -12,6 +12,7 @@ WORKED_BY = {
     "ClaimsQueue": "WorkerFunction",
     "RetryQueue": "WorkerFunction",
     "SuspectsQueue": "WorkerFunction",
+    "LookUpsQueue": "WorkerFunction",
     "WaitingQueue": "WaitingFunction",
     "CourierQueue": "CourierFunction",
     "FeedbackQueue": "FeedbackFunction",

@@ -17,7 +17,10 @@ import boto3
 import botocore.session
 import urllib3
 from aws_lambda_powertools.utilities.typing import LambdaContext
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 from botocore.config import Config
+from botocore.credentials import Credentials
 from tests.aws import Clients, Deployed, deploy
 from tests.fakes.executor import SerialExecutor
 from tests.faults.clock import CLOCK
@@ -30,6 +33,7 @@ from tests.functions.samples import ALICE, BOB, RECEIVER, dcp_key, profile_uri, 
 from tests.functions.stack import ACCOUNT, MOTO_REGION, FunctionsStack
 from tests.sessions import share_descriptions
 
+from postroom.local.account import LocalAccount
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.runtime import system
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
@@ -49,15 +53,10 @@ ORDERS, NEWS_ROOM = "orders", "news"
 """The queues of operators that get the messages with the Subject ORDER, and those of the event bus."""
 FUNCTIONS = (
     "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "CourierFunction", "FeedbackFunction",
-    "DeadLetterFunction", "MailboxFunction",
+    "DeadLetterFunction", "MailboxFunction", "DcpFunction",
 )  # fmt: skip
 _AT_ONCE = 25
-_SCAN = {
-    "Authorization": f"AWS4-HMAC-SHA256 Credential={ACCOUNT}/20260101/{MOTO_REGION}/dynamodb/aws4_request, "
-                     "SignedHeaders=host, Signature=none",
-    "Content-Type": "application/x-amz-json-1.0",
-    "X-Amz-Target": "DynamoDB_20120810.Scan",
-}  # fmt: skip
+_SCAN = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": "DynamoDB_20120810.Scan"}
 _OF_OPERATORS = "registry/"
 """The prefix of objects that operators put."""
 _PATIENT = {"DNS_TRY_SECONDS": "20", "DNS_BUDGET_SECONDS": "30", "MANIFEST_SECONDS": "80"}
@@ -78,6 +77,7 @@ class FaultStack:
     internet: FakeInternet
     deployed: Deployed
     tap: Tap
+    at: LocalAccount
     log: Path
     """The log of the functions, which includes the ledger of the inboxes."""
     outside: dict[str, str] = field(default_factory=dict)
@@ -88,26 +88,26 @@ class FaultStack:
     _settings: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def create(endpoint: str, internet: FakeInternet, log: Path) -> "FaultStack":
+    def create(at: LocalAccount, internet: FakeInternet, log: Path) -> "FaultStack":
         """Deploy, set up, and load the functions."""
         share_descriptions()
         session = botocore.session.get_session()
-        session.set_credentials(ACCOUNT, "local")
+        session.set_credentials(at.digits, at.secret)
         session.set_config_variable("region", MOTO_REGION)
-        deployed = Deployed(_clients(endpoint))
-        made = in_a_process(lambda: _set_up(deployed.clients))
+        deployed = Deployed(_clients(at))
+        made = in_a_process(lambda: _set_up(at, deployed.clients))
         assert isinstance(made, dict)
         deployed.tables, deployed.queues = made["tables"], made["queues"]
         deployed.secrets = {name: name for name in made["secrets"]}
-        stack = FaultStack(internet, deployed, Tap(), log, made["outside"])
+        stack = FaultStack(internet, deployed, Tap(), at, log, made["outside"])
         stack.tap.watch(session)
-        stack._load(session, endpoint)
+        stack._load(session)
         # After a fork, garbage collection would copy every page that it touches.
         gc.collect()
         gc.freeze()
         return stack
 
-    def _load(self, session: botocore.session.Session, endpoint: str) -> None:
+    def _load(self, session: botocore.session.Session) -> None:
         """Create all clients once, instead of at each start."""
         parameters = {
             "Resolvers": self.internet.resolvers,
@@ -117,7 +117,7 @@ class FaultStack:
             "OutboundAllowPrivate": "true",
         }
         self._functions = FunctionsStack(self.deployed, parameters)
-        os.environ["AWS_ENDPOINT_URL"] = endpoint
+        os.environ["AWS_ENDPOINT_URL"] = self.at.endpoint_url
         boto3.DEFAULT_SESSION = boto3.Session(botocore_session=session)
         self._clients.install()
         os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
@@ -181,18 +181,24 @@ class FaultStack:
         items: list[Json] = []
         asked: Json = {"TableName": self.deployed.tables[table]}
         while True:
-            answer = self._http.request(
-                "POST", self.deployed.clients.dynamodb.meta.endpoint_url, body=json.dumps(asked), headers=_SCAN
-            ).json()
+            answer = self._signed("dynamodb", "POST", "/", json.dumps(asked), _SCAN)
             items += answer["Items"]
             if "LastEvaluatedKey" not in answer:
                 return sorted(items, key=json.dumps)
             asked["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
+    def _signed(
+        self, service: str, method: str, path: str, body: str = "", headers: Mapping[str, str] | None = None
+    ) -> Json:
+        """The answer to a request that is signed as the account's root."""
+        asked = AWSRequest(method, f"{self.at.endpoint_url}{path}", dict(headers or {}), body)
+        SigV4Auth(Credentials(self.at.digits, self.at.secret), service, MOTO_REGION).add_auth(asked)
+        answer: Json = self._http.request(method, asked.url, body=body, headers=dict(asked.headers)).json()
+        return answer
+
     def lying(self) -> dict[str, list[Json]]:
         """The messages of each queue by its URL, visible or not, from the emulator; nothing is received."""
-        endpoint = self.deployed.clients.sqs.meta.endpoint_url
-        answer = self._http.request("GET", f"{endpoint}/_ministack/sqs/messages", fields={"account": ACCOUNT}).json()
+        answer = self._signed("sqs", "GET", f"/_ministack/sqs/messages?account={ACCOUNT}")
         queues: dict[str, list[Json]] = answer["messages"].get(ACCOUNT, {}).get(MOTO_REGION, {})
         return queues
 
@@ -211,7 +217,7 @@ class FaultStack:
             self.deployed.clients.sqs.purge_queue(QueueUrl=url)
 
 
-def _set_up(clients: Clients) -> dict[str, Any]:
+def _set_up(at: LocalAccount, clients: Clients) -> dict[str, Any]:
     """Deploy the template with operators' settings; returns the environment of the functions."""
     deployed = deploy(clients)
     operators = deployed.storage.operators
@@ -238,27 +244,26 @@ def _set_up(clients: Clients) -> dict[str, Any]:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("app.py", _HANDLER)
-    endpoint = clients.sqs.meta.endpoint_url
-    events = _client("events", endpoint)
+    events = _client("events", at)
     events.put_rule(Name=NEWS_ROOM, EventPattern=json.dumps({"source": ["postroom"]}))
     arn = f"arn:aws:sqs:{MOTO_REGION}:{ACCOUNT}:{NEWS_ROOM}"
     events.put_targets(Rule=NEWS_ROOM, Targets=[{"Id": NEWS_ROOM, "Arn": arn}])
-    role = _client("iam", endpoint).create_role(RoleName="ask", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
-    _client("lambda", endpoint).create_function(
+    role = _client("iam", at).create_role(RoleName="ask", AssumeRolePolicyDocument="{}")["Role"]["Arn"]
+    _client("lambda", at).create_function(
         FunctionName="ask", Runtime="python3.11", Handler="app.handler", Code={"ZipFile": packed.getvalue()}, Role=role
     )
     return {"tables": deployed.tables, "queues": deployed.queues, "secrets": deployed.secrets, "outside": outside}
 
 
-def _clients(endpoint: str) -> Clients:
-    return Clients(*(_client(service, endpoint) for service in ("dynamodb", "s3", "sqs", "secretsmanager")))
+def _clients(at: LocalAccount) -> Clients:
+    return Clients(*(_client(service, at) for service in ("dynamodb", "s3", "sqs", "secretsmanager")))
 
 
-def _client(service: Any, endpoint: str) -> Any:
-    session = boto3.Session(ACCOUNT, "local", region_name=MOTO_REGION)
+def _client(service: Any, at: LocalAccount) -> Any:
+    session = boto3.Session(at.digits, at.secret, region_name=MOTO_REGION)
     # As in the functions: it saves a quarter of botocore's work for a call.
     config = Config(
         s3={"addressing_style": "path"}, retries={"total_max_attempts": 1},
         parameter_validation=False, user_agent="tests",
     )  # fmt: skip
-    return session.client(service, endpoint_url=endpoint, config=config)
+    return session.client(service, endpoint_url=at.endpoint_url, config=config)

@@ -110,6 +110,14 @@ DARK_ONE = Flow("worker: one message, its sender's DNS fails", "WorkerFunction",
 PROVEN_DARK = Flow(
     "worker: one message, its proven sender's DNS fails", "WorkerFunction", lambda: [nlweb(sender=DARK)], proven=True
 )
+SENT_ON = Flow(
+    "worker: two messages whose senders' look-ups take too long", "WorkerFunction", lambda: [nlweb(), forged()],
+    seconds_a_call=2,
+)  # fmt: skip
+LOOKED_UP_LATER = Flow(
+    "worker: two messages of the queue of look-ups, one of them forged", "WorkerFunction",
+    lambda: [nlweb(), forged()], queue="LookUpsQueue",
+)  # fmt: skip
 WAITING = Flow(
     "waiting queue: two claims, the zone of one of which answers", "WaitingFunction",
     lambda: [nlweb(), nlweb(sender=DARK)], queue="WaitingQueue", stays=1,
@@ -154,7 +162,8 @@ LOOKED_UP = Flow(
 )  # fmt: skip
 LATE = Flow(
     "worker: more than one part, and no time for the second", "WorkerFunction",
-    lambda: [*(nlweb(body=LARGE) for _ in range(3)), nlweb(), forged()], seconds_a_call=BEGIN_SECONDS,
+    lambda: [*(nlweb(body=LARGE) for _ in range(3)), nlweb(), forged()], queue="LookUpsQueue",
+    seconds_a_call=BEGIN_SECONDS,
 )  # fmt: skip
 OWNERS_TURN = Flow("owners: one mail, one message", OWNERS, lambda: [nlweb(), dm3()])
 SENDS = OutboxFlow("mailbox API: three messages sent", "MailboxFunction", list, queue="CourierQueue")
@@ -166,14 +175,14 @@ WAS_BUSY = replace(CALLED, name="courier: a target that was busy", turns=2, busy
 IS_GONE = replace(CALLED, name="courier: two targets, one of them gone", turns=1, busy=410)
 MEANWHILE = replace(CALLED, name="courier: a second notification", turns=1, meanwhile=True)
 AT_THE_END = replace(MEANWHILE, name="courier: the end of the interval", at_the_end=True, busy=200)
-SESSION = SessionFlow("mailbox API: a session of DCP", "MailboxFunction", list)
-BATCH = BatchFlow("mailbox API: a batch of DCP", "MailboxFunction", list)
-CHEQUE = ChequeFlow("mailbox API: a cheque of DCP, presented twice", "MailboxFunction", list)
-CLOSED = CloseFlow("mailbox API: a session of DCP is closed", "MailboxFunction", list)
-READS = ReadFlow("mailbox API: a read by a cheque of DCP", "MailboxFunction", list)
-READ_FAILS = ReadFlow("mailbox API: a read by a cheque of DCP fails by itself", "MailboxFunction", list, fails=True)
-WATCH = WatchFlow("mailbox API: a watch of DCP", "MailboxFunction", list)
-REPLACING = ReplacingFlow("mailbox API: a watch of DCP in the place of another one", "MailboxFunction", list)
+SESSION = SessionFlow("mailbox API: a session of DCP", "DcpFunction", list)
+BATCH = BatchFlow("mailbox API: a batch of DCP", "DcpFunction", list)
+CHEQUE = ChequeFlow("mailbox API: a cheque of DCP, presented twice", "DcpFunction", list)
+CLOSED = CloseFlow("mailbox API: a session of DCP is closed", "DcpFunction", list)
+READS = ReadFlow("mailbox API: a read by a cheque of DCP", "DcpFunction", list)
+READ_FAILS = ReadFlow("mailbox API: a read by a cheque of DCP fails by itself", "DcpFunction", list, fails=True)
+WATCH = WatchFlow("mailbox API: a watch of DCP", "DcpFunction", list)
+REPLACING = ReplacingFlow("mailbox API: a watch of DCP in the place of another one", "DcpFunction", list)
 REPLACED = ReplacedFlow("courier: a session that was replaced", "CourierFunction", list, queue="CourierQueue",
                         turns=1, busy=200)  # fmt: skip
 REPLACED_BUSY = replace(REPLACED, name="courier: a session that was replaced, and cannot be told at first", busy=503)
@@ -226,6 +235,8 @@ SUITES = {
             EachCall(RETRIED, ERRORS, [(overtaken, OWNED)]),
             EachCall(DARK_ONE, [*ERRORS, denied]),
             EachCall(PROVEN_DARK, ERRORS),
+            EachCall(SENT_ON, ERRORS),
+            EachCall(LOOKED_UP_LATER, [throttled]),
             EachCall(WAITING, ERRORS),
             EachCall(BIG, [*ERRORS, entry_refused]),
             EachCall(LARGE_ONES, [throttled], [(overtaken, SAME)]),

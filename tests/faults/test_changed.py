@@ -63,7 +63,7 @@ def test_the_functions_of_a_suite_are_those_of_the_template() -> None:
     assert functions_of(SUITES["courier"]) == {"courier/feedback"}
     assert {each for suite in SUITES.values() for each in functions_of(suite)} == {
         "inbox/app", "dm3/app", "worker/app", "waiting/app", "courier/app", "courier/feedback",
-        "worker/dead_letters", "mailbox/app",
+        "worker/dead_letters", "mailbox/app", "dcp/app",
     }  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_NO_ROUTER,
     DCP_NONCE_INVALID,
     DCP_OPERATION_UNKNOWN,
+    DCP_RESPONSE_INVALID,
     DCP_RESPONSE_UNEXPECTED,
     DCP_SESSION_FOREIGN,
     DCP_SESSION_OVER,
@@ -41,6 +42,8 @@ from postroom.protocols.dcp.reasons import (
 )
 
 Json = dict[str, Any]
+OWNED = "owned-over-dcp.example"
+"""The mailbox of the peer."""
 Change = Callable[[Peer], Json]
 
 
@@ -133,6 +136,11 @@ def _messages() -> Iterator[tuple[str, Callable[[Peer], Sent], Reason]]:
             DCP_ID_MISSING,
         )
     yield (
+        "a response with a malformed member",
+        lambda peer: post(peer.signed({"type": "response", "id": "1", "time": 1, "success": "true"})),
+        DCP_RESPONSE_INVALID,
+    )
+    yield (
         "a response",
         lambda peer: post(peer.signed({"type": "response", "id": "1", "time": 1, "success": True})),
         DCP_RESPONSE_UNEXPECTED,
@@ -170,12 +178,11 @@ def _sessions() -> Iterator[tuple[str, Change, str, Reason]]:
         ("an operation that is a number", lambda peer: {**peer.request(), "payload": {"operation": 7}}),
         ("`allow` that is no array", lambda peer: _with_payload(peer, allow=MARK)),
         ("an empty batch", lambda peer: peer.batch()),
-        ("a batch in a batch", lambda peer: peer.batch(peer.batch(peer.request()))),
+        ("a batch with the id of its message", lambda peer: peer.batch({**peer.request(), "id": "1"}, id="1")),
         (
             "more messages than a batch may have",
             lambda peer: peer.batch(*[peer.request() for _ in range(MAX_BATCH + 1)]),
         ),
-        ("a batch with a message of another session", lambda peer: peer.batch({**peer.request(), "dcpsid": MARK})),
     ):
         yield what, body, ErrorCode.EINVAL, DCP_BODY_INVALID
     for what, body, reason in (
@@ -240,6 +247,12 @@ def _requests() -> Iterator[tuple[str, Change, str, Reason, Then]]:
             Then.NONCE,
         )
     yield "expired", lambda peer: valid(time=int(peer.now) - 90)(peer), ErrorCode.EEXPIRED, DCP_EXPIRED, Then.NONCE
+    for what, body in (
+        ("a batch in a batch", lambda peer: peer.batch(peer.batch(peer.request()))),
+        ("a message of another session in a batch", lambda peer: peer.batch({**peer.request(), "dcpsid": MARK})),
+        ("a message in a batch without an operation", lambda peer: peer.batch(_with_payload(peer, operation=None))),
+    ):
+        yield what, body, ErrorCode.EINVAL, DCP_BODY_INVALID, Then.NONCE
     for what, second, code, reason in (
         ("the id of an earlier request", lambda first: {"id": first["id"]}, ErrorCode.EINVAL, DCP_ID_REUSED),
         (
@@ -249,15 +262,15 @@ def _requests() -> Iterator[tuple[str, Change, str, Reason, Then]]:
             DCP_DUPLICATE,
         ),
     ):
-        yield what, partial(_after, operation="keepalive", second=second), code, reason, Then.USED
+        yield what, partial(_after, operation="status", second=second), code, reason, Then.USED
     behind = partial(_after, operation="close", second=lambda _: {})
-    yield "behind a close", behind, ErrorCode.EINVAL, DCP_SESSION_OVER, Then.USED
+    yield "behind a close", behind, ErrorCode.EINVAL, DCP_SESSION_OVER, Then.NONCE
     for what, operation, code, reason in (
         ("an unknown operation", MARK, ErrorCode.EINVAL, DCP_OPERATION_UNKNOWN),
         ("a connect in a session", "connect", ErrorCode.EINVAL, DCP_OPERATION_UNKNOWN),
         ("a message of version 3", "v3", ErrorCode.ENOV3, DCP_NO_ROUTER),
     ):
-        yield what, lambda peer, operation=operation: peer.request(operation), code, reason, Then.USED
+        yield what, lambda peer, operation=operation: peer.request(operation), code, reason, Then.NONCE
     for what, data, reason in (
         ("an owner's operation by somebody else", {"mailbox": "nobody.example"}, NOT_THE_OWNER),
         ("an owner's operation without a mailbox", {MARK: MARK}, NOT_A_REQUEST),
@@ -267,10 +280,13 @@ def _requests() -> Iterator[tuple[str, Change, str, Reason, Then]]:
             lambda peer, data=data: peer.request("status", data, keys=(peer.key,)),
             str(reason),
             reason,
-            Then.USED,
+            Then.NONCE,
         )
 
 
 def _after(peer: Peer, *, operation: str, second: Callable[[Json], Json]) -> Json:
-    first = peer.request(operation)
-    return peer.batch(first, peer.request("keepalive", **second(first)))
+    def request(operation: str, **members: Any) -> Json:
+        return peer.request(operation, {"mailbox": OWNED}, keys=(peer.key,), **members)
+
+    first = request(operation)
+    return peer.batch(first, request("status", **second(first)))

@@ -67,9 +67,10 @@ ROUTES = (
         gateway.GatewayRoute(key, "MailboxFunction")
         for key in (
             "ANY /auth/{name}", "ANY /mailboxes/{proxy+}", "ANY /delivery/{proxy+}", "ANY /profile/{name}",
-            "ANY /storage/{proxy+}", "ANY /dcp", "ANY /openapi.json",
+            "ANY /storage/{proxy+}", "ANY /openapi.json",
         )
     ),
+    gateway.GatewayRoute("ANY /dcp", "DcpFunction"),
 )  # fmt: skip
 """The routes of the API with their functions, as in the template."""
 CORRELATION = "5f0d8f9e-0000-4000-8000-00000000000{}"
@@ -159,7 +160,7 @@ def dcp_event(message: bytes, at: int = MADE_AT) -> Json:
 
 def dcp_socket_event(message: bytes, at: int = MADE_AT) -> Json:
     """The event for a message of DCP over a WebSocket."""
-    api = socket_gateway.SocketApi(ACCOUNT, "s0ck3ts", "dcp", {"$default": "MailboxFunction"})
+    api = socket_gateway.SocketApi(ACCOUNT, "s0ck3ts", "dcp", {"$default": "DcpFunction"})
     connection = socket_gateway.SocketConnection(SOCKET, SOCKET_HOST, "203.0.113.7", float(at))
     return socket_gateway.build_message_event(
         api, connection, message.decode(), float(at), "8f5f4bd2-6a2e-4a0b-a1c5-3f0de3a9a001"
@@ -263,8 +264,8 @@ def events(at: int = MADE_AT) -> dict[str, Json]:
         "inbox-elsewhere.json": http("GET", inbox.replace("/inbox", "/favicon.ico"), at),
         "dm3-submit.json": http("POST", DM3_URL, at, submit, {"content-type": "application/json"}),
         "mailbox-challenge.json": http("GET", inbox.replace("/inbox", f"/auth/{RECEIVER}"), at),
-        "mailbox-dcp.json": dcp_event(dcp_connect(), at),
-        "mailbox-dcp-socket.json": dcp_socket_event(dcp_connect(), at),
+        "dcp.json": dcp_event(dcp_connect(), at),
+        "dcp-socket.json": dcp_socket_event(dcp_connect(), at),
         "mailbox-messages.json": http("GET", inbox.replace("/inbox", f"/mailboxes/{RECEIVER}/messages?limit=10"), at),
         "mailbox-container.json": http(
             "PUT", inbox.replace("/inbox", f"/storage/{RECEIVER}/containers/0x{1:064x}"), at, b"\xffsealed",

@@ -442,7 +442,8 @@ def test_the_worker_may_look_up_a_sender_whom_the_inbox_could_not(opened: Deploy
     open_service(opened, service_keys(), {BOB: profile_uri(user_keys(BOB))}, [open_mailbox])
     with functions_stack(opened) as running:
         assert said(post(running, submission()))["result"] == "accepted"
-        running.invoke("WorkerFunction", sqs("ClaimsQueue", MADE_AT, *opened.bodies("ClaimsQueue")))
+        for queue in ("ClaimsQueue", "LookUpsQueue"):
+            running.invoke("WorkerFunction", sqs(queue, MADE_AT, *opened.bodies(queue)))
         assert "s3:GetObject" in called(running)
     [segment] = [data for name, data in opened.objects().items() if name.startswith("seg/")]
     assert json.loads(segment)["receipt"]["unverified"] == "ProfileUnknown"

@@ -2,14 +2,15 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from threading import Event
 
 import pytest
 from tests.functions.logs import log_lines
 from tests.functions.newcomers import API_KEY, CAROL, DAN, Newcomers
 from tests.functions.newcomers import newcomers as newcomers
-from tests.functions.samples import BOB, MADE_AT, profile_uri, sqs, user_keys
+from tests.functions.samples import ALICE, BOB, MADE_AT, profile_uri, sqs, user_keys
 from tests.names.ens.nodes import TextNode
 from tests.names.ens.vectors import RESOLVER
 from tests.patience import PATIENCE
@@ -17,8 +18,11 @@ from tests.patience import PATIENCE
 from postroom.local.zones import Mode
 from postroom.names.ens.calls import address_call
 from postroom.names.registry import ADDRESS_KEY, PROFILE_KEY
+from postroom.pipeline.look_ups import RECEIVERS_KIND, SENDERS_KIND, most_look_ups
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.runtime.system import new_id
 from postroom.storage.directory.domains import Dm3Mailbox
+from postroom.storage.limits.held_runs import HeldRuns
 from postroom.storage.secrets.chain_endpoints import ChainEndpointUrls
 
 
@@ -92,6 +96,7 @@ def test_a_name_that_is_too_slow_for_a_request_is_found_by_the_next_try(newcomer
         assert newcomers.submit_until_requested(CAROL, CAROL) == "ProfileLookupFailed"
     [body] = newcomers.requested(CAROL)
     slow.set()
+    newcomers.wait_for_look_ups()
     assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, body)) == {"batchItemFailures": []}
     for server in newcomers.servers:
         server.answer = lambda _: (500, {}, b"")
@@ -120,10 +125,55 @@ def test_an_account_that_is_too_slow_for_a_request_is_found_by_the_next_try(newc
         assert newcomers.submit_until_requested(CAROL, ADDRESS_KEY) == "FilterRuleUnchecked"
     [body] = newcomers.requested(ADDRESS_KEY)
     has_no_address.set()
+    newcomers.wait_for_look_ups()
     assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, body)) == {"batchItemFailures": []}
     has_no_address.clear()
     running.end()
     assert newcomers.submit(CAROL) == "SenderNotWanted"
+
+
+def test_senders_whose_profiles_are_looked_up_hold_a_share_of_the_runs_and_those_that_are_known_hold_none(
+    newcomers: Newcomers,
+) -> None:
+    running, deployed = newcomers.running, newcomers.running.deployed
+    with all_held(newcomers, SENDERS_KIND):
+        assert newcomers.submit(CAROL) == "TooManyLookUps"
+        assert [server.bodies for server in newcomers.servers] == [[], []]
+        assert newcomers.submit(ALICE) == "accepted", "the profile is pinned"
+    assert newcomers.submit(CAROL) == "accepted"
+    assert not [row for row in deployed.rows("LimitsTable") if SENDERS_KIND in row["pk"]["S"]]
+    with all_held(newcomers, SENDERS_KIND):
+        assert newcomers.submit(CAROL) == "accepted", "the profile is in memory"
+        running.end()
+        assert newcomers.submit(CAROL) == "TooManyLookUps"
+        look_up = sqs("NamesQueue", MADE_AT, json.dumps({"name": CAROL, "key": PROFILE_KEY}))
+        assert running.invoke("WaitingFunction", look_up) == {"batchItemFailures": []}
+        assert newcomers.submit(CAROL) == "accepted", "the text is kept for all instances"
+
+
+def test_receivers_whose_profiles_are_looked_up_hold_runs_of_their_own(newcomers: Newcomers) -> None:
+    newcomers.publish(profile_uri(user_keys(DAN)))
+    newcomers.running.deployed.storage.operators.put_dm3_mailbox(Dm3Mailbox(DAN))
+    with all_held(newcomers, RECEIVERS_KIND):
+        assert newcomers.submit(ALICE, to=DAN) == "TooManyLookUps"
+        assert newcomers.submit(CAROL) == "accepted"
+    with all_held(newcomers, SENDERS_KIND):
+        assert newcomers.submit(ALICE, to=DAN) == "accepted"
+
+
+@contextmanager
+def all_held(newcomers: Newcomers, kind: str) -> Iterator[None]:
+    """Requests of others hold all runs of the dm3 inbox that may look up."""
+    newcomers.running.parameters["Dm3ReservedConcurrency"] = "10"
+    deployed = newcomers.running.deployed
+    others = HeldRuns(
+        deployed.clients.dynamodb, deployed.tables["LimitsTable"], kind,
+        most=most_look_ups(10), seconds=int(PATIENCE), clock=time.time, new_id=new_id,
+    )  # fmt: skip
+    with ExitStack() as held:
+        looking = [held.enter_context(others.hold(f"other{number}.example")) for number in range(20)]
+        assert sum(looking) == most_look_ups(10) == 2
+        yield
 
 
 def test_no_key_of_a_provider_is_shown(newcomers: Newcomers, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,11 +132,12 @@ def test_if_the_outage_is_over_before_they_are_verified(off_chain: Newcomers, we
 
 
 def _worked(newcomers: Newcomers, queue: str) -> list[Any]:
-    """The receipts of OPEN's messages after the worker was given all of a queue."""
+    """The receipts of OPEN's messages after the worker was given all of a queue, and of that of look-ups."""
     deployed = newcomers.running.deployed
-    bodies = deployed.bodies(queue)
-    deployed.empty(queue)
-    assert newcomers.running.invoke("WorkerFunction", sqs(queue, MADE_AT, *bodies)) == {"batchItemFailures": []}
+    for each in (queue, "LookUpsQueue"):
+        bodies = deployed.bodies(each)
+        deployed.empty(each)
+        assert newcomers.running.invoke("WorkerFunction", sqs(each, MADE_AT, *bodies)) == {"batchItemFailures": []}
     return [line.receipt for line in deployed.filed(OPEN)]
 
 
@@ -168,7 +169,7 @@ def test_a_worker_that_is_killed_within_a_look_up_loses_no_message(
     assert off_chain.submit(FRANK, to=OPEN) == "accepted"
     gateway_is_back(off_chain, web)
     deployed = off_chain.running.deployed
-    event = sqs("ClaimsQueue", MADE_AT, *deployed.bodies("ClaimsQueue"))
+    event = sqs("LookUpsQueue", MADE_AT, *deployed.bodies("ClaimsQueue"))
     killed(off_chain, "WorkerFunction", event, monkeypatch)
     assert (deployed.filed(OPEN), deployed.bodies("RetryQueue")) == ([], [])
     # SQS delivers what no run has reported as done again.
@@ -194,6 +195,7 @@ def test_a_look_up_for_all_instances_that_is_killed_is_requested_by_the_next_try
         clock.sleep(LOOK_UP_AGAIN_SECONDS)
         assert off_chain.submit_until_requested(CAROL, CAROL) == NOT_NOW
     over.set()
+    off_chain.wait_for_look_ups()
     assert running.invoke("WaitingFunction", _look_up(off_chain, CAROL)) == {"batchItemFailures": []}
     endpoints_die(off_chain, web)
     running.end()

@@ -162,20 +162,20 @@ def test_nothing_is_kept_for_anybody_without_a_token(running: FunctionsStack) ->
     assert running.deployed.dump() == before
 
 
-@covers("mailbox-dcp.json")
+@covers("dcp.json")
 def test_whoever_connects_by_dcp_gets_a_session_and_makes_us_write_nothing(running: FunctionsStack) -> None:
     before = running.deployed.dump()
-    answer = running.invoke("MailboxFunction", sample("mailbox-dcp.json"))
+    answer = running.invoke("DcpFunction", sample("dcp.json"))
     assert (answer["statusCode"], answer["headers"]["Content-Type"]) == (200, "application/json")
     message = read_signed_message(answer["body"].encode())
     assert (message.body["success"], message.body["payload"]) == (True, {"version": "4.0.0"})
     assert running.deployed.dump() == before
 
 
-@covers("mailbox-dcp-socket.json")
+@covers("dcp-socket.json")
 def test_whoever_connects_by_dcp_over_a_websocket_gets_a_session_too(running: FunctionsStack) -> None:
     before = running.deployed.dump()
-    answer = running.invoke("MailboxFunction", sample("mailbox-dcp-socket.json"))
+    answer = running.invoke("DcpFunction", sample("dcp-socket.json"))
     message = read_signed_message(answer["body"].encode())
     assert (message.body["success"], message.body["payload"]) == (True, {"version": "4.0.0"})
     assert running.deployed.dump() == before

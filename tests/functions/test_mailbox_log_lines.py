@@ -1,4 +1,4 @@
-"""functions/mailbox: what it logs of messages of DCP that it refuses."""
+"""functions/dcp: what it logs of messages of DCP that it refuses."""
 
 import json
 from collections.abc import Callable
@@ -59,9 +59,9 @@ def test_of_a_refused_message_there_is_one_short_line_and_it_warns_if_nobody_may
     level: str,
 ) -> None:
     for _ in range(2):
-        session = json.loads(running.invoke("MailboxFunction", dcp_event(dcp_connect()))["body"])["body"]
+        session = json.loads(running.invoke("DcpFunction", dcp_event(dcp_connect()))["body"])["body"]
         capsys.readouterr()
-        running.invoke("MailboxFunction", event(message(session)))
+        running.invoke("DcpFunction", event(message(session)))
         [line] = log_lines(capsys.readouterr().out)
         assert (line["level"], line["reason"]) == (level, reason)
         assert set(line) == {"level", "message", "timestamp", "service", "reason", "status", "request"}

@@ -54,6 +54,7 @@ from tests.names.ens.nodes import TextNode
 from postroom.core.errors import SettingsError
 from postroom.core.settings import DeploymentSettings
 from postroom.names.registry import PROFILE_KEY
+from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
 from postroom.protocols.dcp.signed_message import read_signed_message, sign_body
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
@@ -222,22 +223,25 @@ def _asking(method: str, path: str, body: object = None) -> Callable[[FunctionsS
     return ready
 
 
-def _keepalive(running: FunctionsStack) -> Json:
-    return _keepalive_after(running, dcp_connect(), "1")
+def _status(running: FunctionsStack) -> Json:
+    return _status_after(running, dcp_connect(), "1")
 
 
-def _keepalive_again(running: FunctionsStack) -> Json:
+def _status_again(running: FunctionsStack) -> Json:
     """Another request with the same stamp."""
-    first = _keepalive(running)
-    return _keepalive_after(running, first["body"].encode(), "2")
+    first = _status(running)
+    return _status_after(running, first["body"].encode(), "2")
 
 
-def _keepalive_after(running: FunctionsStack, message: bytes, name: str) -> Json:
-    """The next request in the session of a message, which is sent first."""
-    answer = read_signed_message(running.invoke("MailboxFunction", dcp_event(message))["body"].encode()).body
-    payload = new_payload("keepalive", validity={"time": MADE_AT, "stamp": "1"})
-    members = {"dcpsid": answer["dcpsid"], "nonce": answer["nonce"]}
-    body = {**request_body(NewRequest(payload), payload, name, hex_prefix=False), **members}
+def _status_after(running: FunctionsStack, message: bytes, name: str) -> Json:
+    """The owner's next request in the session of a message, which is sent first."""
+    running.deployed.storage.mailboxes.set_keys(RECEIVER, [b64encode(dcp_key().spki()).decode()])
+    answer = read_signed_message(running.invoke("DcpFunction", dcp_event(message))["body"].encode())
+    allow = [Allowance(dcp_key().address, answer.owner, dcp_key().address)]
+    validity = {"time": MADE_AT, "stamp": "1"}
+    payload = new_payload("status", {"mailbox": RECEIVER}, allow=allow, validity=validity)
+    members = {"dcpsid": answer.body["dcpsid"], "nonce": answer.body["nonce"]}
+    body = {**request_body(NewRequest(payload, (dcp_key(),)), payload, name, hex_prefix=False), **members}
     return dcp_event(sign_body(body, dcp_key()))
 
 
@@ -282,12 +286,12 @@ TARGETS = Work(
 )  # fmt: skip
 TELL_SESSION = Work("CourierFunction", "a session of DCP that waits for mail", _waiting_session, _batch)
 BAD_MESSAGE = Work(
-    "MailboxFunction", "a bad message of DCP over a WebSocket",
-    lambda _: {**events()["mailbox-dcp-socket.json"], "body": "hello"}, _refused,
+    "DcpFunction", "a bad message of DCP over a WebSocket",
+    lambda _: {**events()["dcp-socket.json"], "body": "hello"}, _refused,
 )  # fmt: skip
-CONNECT = Work("MailboxFunction", "a connect of DCP", lambda _: dcp_event(dcp_connect()), _problem)
-KEEPALIVE = Work("MailboxFunction", "a request of DCP", _keepalive, _dcp)
-KEEPALIVE_AGAIN = Work("MailboxFunction", "a request of DCP whose stamp was used", _keepalive_again, _dcp)
+CONNECT = Work("DcpFunction", "a connect of DCP", lambda _: dcp_event(dcp_connect()), _problem)
+STATUS = Work("DcpFunction", "a request of DCP", _status, _dcp)
+STATUS_AGAIN = Work("DcpFunction", "a request of DCP whose stamp was used", _status_again, _dcp)
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------------------
@@ -525,7 +529,7 @@ ROWS = [
     Row(TABLE, PAGE, no_table("DirectoryTable"), "table DirectoryTable", "dynamodb:Query", Then.CLOSED),
     Row(TABLE, PAGE, no_table("PostTable"), "table PostTable", "dynamodb:GetItem", Then.CLOSED),
     Row(TABLE, SEND, no_table("OutboxTable"), "table OutboxTable", "dynamodb:PutItem", Then.CLOSED),
-    Row(TABLE, KEEPALIVE, no_table("DcpTable"), "table DcpTable", "dynamodb:UpdateItem", Then.CLOSED),
+    Row(TABLE, STATUS, no_table("DcpTable"), "table DcpTable", "dynamodb:UpdateItem", Then.CLOSED),
     Row(BUCKET, LARGE, no_bucket, "bucket bucket", "s3:PutObject", Then.NOT_QUEUED),
     Row(BUCKET, DM3, no_bucket, "bucket bucket", "s3:GetObject", Then.RPC_LATER),
     Row(BUCKET, CLAIM, no_bucket, "bucket bucket", "s3:PutObject", Then.AGAIN),
@@ -567,9 +571,9 @@ ROWS = [
     Row(DENIED, CHALLENGE, denied("secretsmanager"), _SECRET + "TokenKeys", "secretsmanager:GetSecretValue",
         Then.NO_KEY),
     Row(DENIED, PAGE, denied("dynamodb"), "table DirectoryTable", "dynamodb:Query", Then.CLOSED),
-    Row(DENIED, KEEPALIVE, denied("dynamodb", "UpdateItem"), "table DcpTable", "dynamodb:UpdateItem", Then.CLOSED),
-    Row(DENIED, KEEPALIVE, denied("dynamodb", "PutItem"), "table DcpTable", "dynamodb:PutItem", Then.DCP_STORE),
-    Row(DENIED, KEEPALIVE_AGAIN, denied("dynamodb", "DeleteItem"), "table DcpTable", "dynamodb:DeleteItem",
+    Row(DENIED, STATUS, denied("dynamodb", "UpdateItem"), "table DcpTable", "dynamodb:UpdateItem", Then.CLOSED),
+    Row(DENIED, STATUS, denied("dynamodb", "PutItem"), "table DcpTable", "dynamodb:PutItem", Then.DCP_STORE),
+    Row(DENIED, STATUS_AGAIN, denied("dynamodb", "DeleteItem"), "table DcpTable", "dynamodb:DeleteItem",
         Then.DCP_DUPLICATE),
     Row(DENIED, CONNECT, denied("secretsmanager"), _SECRET + "DcpIdentities", "secretsmanager:GetSecretValue",
         Then.NO_KEY),
@@ -633,6 +637,9 @@ SETTINGS = [
     ("CourierFunction", "OUTBOUND_PORT", "70000"),
     ("FeedbackFunction", "FEEDBACK_QUEUE_URL", ""),
     ("MailboxFunction", "TOKEN_KEYS_SECRET", ""),
+    ("DcpFunction", "DCP_TABLE", ""),
+    ("DcpFunction", "DCP_IDENTITIES_SECRET", ""),
+    ("DcpFunction", "DCP_SESSION_SECONDS", "many"),
     ("MailboxFunction", "MAILBOX_API_REQUESTS_PER_SECOND", "0"),
 ]
 """What is set otherwise than template.yaml has it: the function, the variable, its value."""
@@ -851,7 +858,7 @@ def test_the_document_is_the_table() -> None:
 def test_every_function_has_its_rows() -> None:
     functions = {
         "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "DeadLetterFunction", "CourierFunction",
-        "FeedbackFunction", "MailboxFunction",
+        "FeedbackFunction", "MailboxFunction", "DcpFunction",
     }  # fmt: skip
     for failure in (TABLE, DENIED, QUOTA):
         assert {row.work.function for row in ROWS if row.failure == failure} == functions

@@ -139,6 +139,7 @@ def refusal(running: FunctionsStack, function: str, wrong: dict[str, str]) -> st
     ("function", "variable", "value"),
     [
         ("InboxFunction", "CLAIMS_QUEUE_URL", ""),
+        ("InboxFunction", "WAITING_QUEUE_URL", ""),
         ("InboxFunction", "DIRECTORY_TABLE", ""),
         ("InboxFunction", "NLWEB_MAX_AGE_SECONDS", "a day"),
         ("InboxFunction", "NLWEB_MAX_BODY_BYTES", "0"),

@@ -22,9 +22,9 @@ from postroom.api.operations import OPERATIONS
 from postroom.core.errors import TheirError
 from postroom.core.settings import read_settings
 from postroom.crypto.ethereum import Address
-from postroom.http.dcp_operations import DcpOperations, Left, PerformedOperation
+from postroom.http.dcp_operations import DcpOperations, Left, OwnersOperation, PerformedOperation
 from postroom.http.private_responses import respond
-from postroom.http.rate_limit import Rate
+from postroom.http.rate_limit import NewcomerRate, Rate
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
 from postroom.http.router import RoutedRequest
@@ -79,16 +79,21 @@ class _Store(MemoryStore):
 class _Operations(DcpOperations):
     """The operations, which record the stamps that were used up."""
 
-    def perform(self, admitted: Admitted, message: HttpRequest, left: Left) -> PerformedOperation:
-        used = (admitted.use.resources, admitted.use.stamp)
-        try:
-            performed = super().perform(admitted, message, left)
-        except TheirError:
-            USED.append(used)
-            raise
-        if not (isinstance(performed.result, FailedOperation) and performed.result.without_effect):
-            USED.append(used)
-        return performed
+    def prepare(self, admitted: Admitted, message: HttpRequest, left: Left) -> OwnersOperation:
+        prepared = super().prepare(admitted, message, left)
+        use = admitted.use(prepared.mailbox)
+
+        def perform() -> PerformedOperation:
+            try:
+                performed = prepared.perform()
+            except TheirError:
+                USED.append((use.owners, use.stamp))
+                raise
+            if not (isinstance(performed.result, FailedOperation) and performed.result.without_effect):
+                USED.append((use.owners, use.stamp))
+            return performed
+
+        return replace(prepared, perform=perform)
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,13 @@ class _Identities(DcpIdentities):
         return (self._only,)
 
 
+class _NobodyIsNew(NewcomerRate):
+    """All requests are looked at."""
+
+    def take(self, peer: str) -> None:
+        """Count nothing."""
+
+
 class _NoAws:
     """A client of AWS that nobody may use."""
 
@@ -154,7 +166,7 @@ def _function() -> Any:
     parts, keys = deployment.mailbox_api, (base64.b64encode(OWNER.spki()).decode(),)
     deployment.storage.dcp_identities = IDENTITIES
     parts.dcp_sessions = STORE  # type: ignore[assignment]  # another SessionStore
-    parts.handlers = {operation.id: _perform for operation in OPERATIONS}
+    parts.dcp_handlers = {operation.id: _perform for operation in OPERATIONS}
     parts.rate = Rate(10**9, lambda: 0.0)
     parts.sign_in = SignIn(
         tokens=parts.tokens,
@@ -166,10 +178,14 @@ def _function() -> Any:
     given = parts.dcp.operations
     watches = _Watches(_Targets(), _Nowhere(), lambda: NOW, lambda: "random")  # type: ignore[arg-type]  # other targets
     members = {field.name: getattr(given, field.name) for field in fields(given)}
+    members["newcomers"] = _NobodyIsNew(lambda: 0.0)
     parts.dcp = replace(
-        parts.dcp, operations=_Operations(**{**members, "watches": watches}), close_socket=lambda _connection: None
+        parts.dcp,
+        operations=_Operations(**{**members, "watches": watches}),
+        close_socket=lambda _connection: None,
+        rate=Rate(10**9, lambda: 0.0),
     )
-    return started("mailbox", parts.router)
+    return started("dcp", parts.dcp_router)
 
 
 STORE: Final = _Store()
@@ -229,7 +245,7 @@ OPERATED: Final = (
     request("container", id="k", range="bytes=0-3"),
     request("status", mailbox="nobody.example"),
     request("no_operation"),
-    {**request(REVOKE), "payload": {**request(REVOKE)["payload"], "data": VALIDITY}},
+    {**request(REVOKE), "payload": {**request(REVOKE)["payload"], "data": {"mailbox": MAILBOX, "body": VALIDITY}}},
 )
 HEADS: Final = tuple(
     "\n".join((method, *headers)).encode() + b"\n\n" + body

@@ -20,7 +20,7 @@ from postroom.crypto.keystore import (
     lock,
     unlock,
 )
-from postroom.protocols.dcp.authorization import authorize, is_signed_by
+from postroom.protocols.dcp.authorization import authorize, payload_digest, signers_of
 from postroom.protocols.dcp.connect import read_connect
 from postroom.protocols.dcp.error_payload import read_error
 from postroom.protocols.dcp.messages import (
@@ -122,7 +122,8 @@ def _read(body: Any) -> None:
             _read_request(message)
         case RequestBatch(requests=requests):
             for request in requests:
-                _read_request(request)
+                if isinstance(request, Request):
+                    _read_request(request)
         case Response(payload=payload):
             _read_error(payload)
         case ResponseBatch(responses=responses):
@@ -133,14 +134,13 @@ def _read(body: Any) -> None:
 def _read_request(request: Request) -> None:
     outcome_of(lambda: read_validity(request.payload.validity), DCP_VALIDITY_INVALID)
     outcome_of(lambda: read_connect(request.payload), DCP_BODY_INVALID, DCP_VERSION_UNSUPPORTED)
-    for resource in request.auth:
-        is_signed_by(request, resource)
+    signers_of(request, request.auth, payload_digest(request))
     payload = dict(request.payload.members)
     if "auth" not in request.members:
         signed = read_body({**request.members, "auth": authorize(payload, [OTHER])})
         assert isinstance(signed, Request)
-        assert is_signed_by(signed, OTHER.address)
-        assert not is_signed_by(signed, KEY.address)
+        both = (OTHER.address, KEY.address)
+        assert signers_of(signed, both, payload_digest(signed)) == {OTHER.address}
 
 
 def _read_error(payload: JsonValue) -> None:

@@ -17,6 +17,7 @@ from postroom.pipeline.dm3_inbox import Dm3Inbox
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.judges.dm3 import Dm3Judge
 from postroom.pipeline.judges.nlweb import NlwebJudge
+from postroom.pipeline.look_ups import LookUps
 from postroom.pipeline.nlweb_inbox import InboxRules, NlwebInbox
 from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.quota import QuotaCheck
@@ -34,7 +35,7 @@ from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import MailboxRecord
 from postroom.storage.limits.name_texts import NameTexts
 from postroom.storage.limits.quotas import Quota, Usage, Usages
-from postroom.storage.limits.sender_zones import Backlog, SenderZones
+from postroom.storage.limits.sender_zones import SenderZones
 from postroom.storage.mail.replies import Lease, Replies
 
 DAY = 86_400
@@ -89,8 +90,9 @@ class _NoSilentZones(SenderZones):
     def __init__(self) -> None:
         pass
 
-    def backlog(self) -> Backlog:
-        return Backlog()
+
+def _none_waits() -> int:
+    return 0
 
 
 def _clock() -> float:
@@ -151,10 +153,17 @@ NLWEB_INBOX = NlwebInbox(
         lease_seconds=30,
         memory_seconds=DAY,
     ),
-    silent_senders=SilentSenders(zones=_NoSilentZones(), zones_of=lambda _: [], clock=_clock),
+    silent_senders=SilentSenders(_SENDER_KEYS, _NoSilentZones(), _none_waits, zones_of=lambda _: [], clock=_clock),
     clock=_clock,
 )
-DM3_JUDGE = Dm3Judge(keys=_SERVICE_KEYS, profiles=PROFILES, clock=_clock, times=TIMES, unverified_seconds=3600)
+DM3_JUDGE = Dm3Judge(
+    keys=_SERVICE_KEYS,
+    profiles=PROFILES,
+    look_ups=LookUps(_clock),
+    clock=_clock,
+    times=TIMES,
+    unverified_seconds=3600,
+)
 DM3_INBOX = Dm3Inbox(
     properties=Properties(0, 100_000),
     directory=_DIRECTORY,

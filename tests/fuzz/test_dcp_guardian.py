@@ -9,7 +9,6 @@ from tests.fuzz.entry import Entry
 from tests.fuzz.samples import compact
 from tests.protocols.dcp.guarded import OWNER
 
-from postroom.http.dcp_operations import DcpOperations
 from postroom.http.sign_in import SignIn
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.receiving import Receiver
@@ -69,6 +68,6 @@ def test_an_answer_that_does_not_fit_into_a_frame_is_found(monkeypatch: pytest.M
 
 
 def test_a_watch_of_a_stranger_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DcpOperations, "_check_owner", lambda *_: None)
+    monkeypatch.setattr(SignIn, "check_resources", lambda *_: None)
     with pytest.raises(AssertionError, match="a stranger waits"):
         dcp_sockets.run(compact(WATCHED[0]))

@@ -18,7 +18,7 @@ ACCOUNT = "000000000008"
 def emulated() -> Iterator[JobStack]:
     with Emulator() as emulator:
         clients = emulator.clients(ACCOUNT)
-        yield JobStack(deploy_on(clients), f"http://127.0.0.1:{emulator.port}", ACCOUNT)
+        yield JobStack(deploy_on(clients), clients.at)
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ def stack(emulated: JobStack) -> Iterator[JobStack]:
 
 
 @pytest.fixture(scope="session")
-def environment() -> dict[str, str]:
+def environment(emulated: JobStack) -> dict[str, str]:
     """The environment of a job, and of this process while it runs one."""
-    return caller_environment(ACCOUNT)
+    return caller_environment(emulated.at)
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    with small_session(ACCOUNT) as spark:
+def spark(emulated: JobStack) -> Iterator[SparkSession]:
+    with small_session(emulated.at) as spark:
         yield spark

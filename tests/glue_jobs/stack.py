@@ -11,6 +11,7 @@ from tests.aws import Deployed
 from postroom.core.settings import DeploymentSettings
 from postroom.jobs.settings import CompactSettings, JobSettings
 from postroom.jobs.tally import Counts
+from postroom.local.account import LocalAccount
 from postroom.storage.audit.audit import audit
 from postroom.storage.audit.collection import collect_evidence
 from postroom.storage.audit.findings import Findings
@@ -23,11 +24,10 @@ DAY_MS = 86_400_000
 
 @dataclass(frozen=True)
 class JobStack:
-    """A deployment in one account. `endpoint_url`: of the embedded AWS."""
+    """A deployment in one account of an embedded AWS."""
 
     deployed: Deployed
-    endpoint_url: str
-    account: str
+    at: LocalAccount
 
     def fill(self, *, messages: int, seed: int, mailboxes: int = 20, days: int = 1, **more: float) -> Written:
         """Write mail of yesterday, or of some days ago; records which rows must be shown."""
@@ -41,7 +41,7 @@ class JobStack:
         said = {
             "job_name": "test", "bucket": self.deployed.bucket, "post_table": self.deployed.tables["PostTable"],
             "directory_table": self.deployed.tables["DirectoryTable"], "retain_seconds": RETAIN_SECONDS,
-            "read_units_per_second": 100_000, "write_units_per_second": 100_000, "endpoint_url": self.endpoint_url,
+            "read_units_per_second": 100_000, "write_units_per_second": 100_000, "endpoint_url": self.at.endpoint_url,
         }  # fmt: skip
         return CompactSettings(**{**said, **other})  # type: ignore[arg-type]
 

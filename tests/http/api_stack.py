@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -12,15 +13,18 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.executor import SerialExecutor
 from tests.fakes.pipeline import FakeProfiles
 
+from postroom.api.http import DCP_PATH
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.containers import ContainerService
 from postroom.http.notification_targets import NotificationTargetSettings
 from postroom.http.outbox import OutboxService
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
+from postroom.http.router import Router
 from postroom.http.usage import UsageTracker
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.runtime.deployment import Deployment
+from postroom.runtime.mailbox_parts import MailboxParts
 from postroom.runtime.system import System
 from postroom.storage.containers.rows import StorageUsage
 from postroom.storage.containers.store import Storage
@@ -44,11 +48,27 @@ Json = Any
 RECEIPT = {"protocol": "nlweb"}
 
 
+@dataclass(frozen=True)
+class RouterOfBoth:
+    """The mailbox API, and DCP at it, as API Gateway routes them to their functions."""
+
+    mailbox: Router
+    dcp: Router
+
+    @classmethod
+    def of(cls, parts: MailboxParts) -> "RouterOfBoth":
+        return cls(parts.router, parts.dcp_router)
+
+    def respond(self, request: HttpRequest) -> HttpResponse:
+        return (self.dcp if request.path.rstrip("/") == DCP_PATH else self.mailbox).respond(request)
+
+
 class ApiStack:
     """The mailbox API of one deployment: `shop.com` with a key that an operator set, `bob.eth` by his profile."""
 
-    def __init__(self, deployed: Deployed, clock: FakeClock | None = None, service: str = "") -> None:
+    def __init__(self, deployed: Deployed, clock: FakeClock | None = None, service: str = "", **settings: Any) -> None:
         self.deployed = deployed
+        self.settings = settings
         self.service = service
         self.clock = clock or FakeClock(NOW)
         self.users = FakeProfiles({BOB: BOB_KEY})
@@ -73,7 +93,7 @@ class ApiStack:
         self.dcp_identities = storage.dcp_identities
         api = self.parts().mailbox_api
         self.router, self.sign_in_handlers, self.bearers, self.mail = (
-            api.router,
+            RouterOfBoth.of(api),
             api.sign_in_handlers,
             api.bearers,
             api.mail,
@@ -172,6 +192,7 @@ class ApiStack:
             notify_topic_arn=topics,
             storage_max_containers=quota.containers,
             storage_max_bytes=quota.bytes,
+            **self.settings,
             **settings,
         )
         if clients is None:

@@ -178,7 +178,8 @@ def test_waiting_messages_are_fetched_for_the_reference_client_in_small_batches(
         return fetch(rows, until)
 
     monkeypatch.setattr(fetching, "fetch", counted)
-    for name, most in (("AT_ONCE", 3), ("READ_BYTES", 800)):
+    line = max(map(len, api.deployed.objects().values())) - len("\n")
+    for name, most in (("AT_ONCE", 3), ("READ_BYTES", 2 * line)):
         with monkeypatch.context() as patch:
             patch.setattr(f"postroom.http.message_listing.{name}", most)
             assert incoming(bob) == [json.loads(text) for text in texts]
@@ -191,8 +192,15 @@ def test_the_list_for_the_reference_client_ends_at_the_largest_response(
     texts = [envelope(number) for number in range(3)]
     for at, text in enumerate(texts):
         api.file(text, mailbox=BOB, at=at)
-    monkeypatch.setattr("postroom.http.mail_handlers.MAX_MESSAGE_BYTES", len(texts[0]) * 2 + 2)
-    assert len(incoming(bob)) == 2
+    two, three = (len(f"[{','.join(texts[:number])}]") for number in (2, 3))
+    three_without_what_joins_them = len("".join(texts))
+    for most, number in ((two - 1, 1), (two, 2), (three_without_what_joins_them, 2), (three, 3)):
+        monkeypatch.setattr("postroom.http.mail_handlers.MAX_MESSAGE_BYTES", most)
+        assert len(incoming(bob)) == number
+    one = len(f"[{texts[0]}]")
+    for most, number in ((one - 1, 0), (one, 1)):
+        monkeypatch.setattr("postroom.http.mail_handlers.MAX_MESSAGE_BYTES", most)
+        assert len(incoming(bob)) == number
 
 
 def test_a_message_too_large_for_a_response_does_not_hide_later_ones(

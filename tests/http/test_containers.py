@@ -257,11 +257,11 @@ def test_a_part_can_be_used_once_and_by_its_mailbox_only(api: ApiStack, owner: C
 
 def test_a_part_expires_after_an_hour(api: ApiStack, owner: ContainerOwner) -> None:
     young = owner.part(b"young")
-    api.clock.now += PART_SECONDS
+    api.clock.now += 3600
     owner = ContainerOwner(api)  # whose token counts for an hour, too
     assert owner.join(young).status == 200
     old = owner.part(b"old")
-    api.clock.now += PART_SECONDS + 1
+    api.clock.now += 3601
     owner = ContainerOwner(api)
     assert reason(owner.join(old, key=OTHER)) == "PartUnknown"
 

@@ -475,6 +475,16 @@ def test_an_envelope_too_large_for_a_response_is_read_by_ranges(
     assert small in ids(shown)
 
 
+def test_a_message_of_exactly_the_largest_size_is_shown_with_its_envelope(
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [one] = api.file(TEXT)
+    size = len(owner.ask("GET", f"/messages/{one}").body)
+    for most, whole in ((size, True), (size - 1, False)):
+        monkeypatch.setattr(message_listing, "MAX_MESSAGE_BYTES", most)
+        assert ("envelope" in said(owner.ask("GET", f"/messages/{one}"))) == whole
+
+
 @pytest.mark.parametrize("wanted", ["bytes=1000-", "bytes=5-4", "bytes=-0", "bytes=0-1,3-4", "bytes=", "bytes=-"])
 def test_an_unsatisfiable_range_is_refused_with_the_length(api: ApiStack, owner: Owner, wanted: str) -> None:
     [one] = api.file(ASCII)

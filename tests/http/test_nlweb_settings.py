@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.http.api_stack import BOB, SHOP, SHOP_KEY, ApiStack, Owner, reason, said
 
-from postroom.http.nlweb_settings import MAX_OWN_BYTES
+from postroom.http import nlweb_settings
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment, find_rule_of_both
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.directory.mailboxes import OwnSettings
@@ -174,6 +174,11 @@ def test_an_invalid_pattern_is_refused(api: ApiStack, owner: Owner, pattern: str
     assert stored(api) == ""
 
 
+def test_a_pattern_may_be_as_long_as_a_subject(owner: Owner) -> None:
+    longest = "x" * 256
+    assert said(change(owner, {"subjects": {longest: SHOP}}))["subjects"] == {longest: SHOP}
+
+
 def test_a_domain_is_the_same_in_unicode_and_in_punycode(api: ApiStack) -> None:
     name = "xn--bcher-kva.example"
     api.operators.put_domain(Domain(name))
@@ -211,6 +216,11 @@ def test_invalid_settings_are_refused_and_change_nothing(api: ApiStack, owner: O
     assert stored(api) == before
 
 
+def test_settings_of_another_kind_of_mailbox_are_refused_whatever_the_condition(owner: Owner) -> None:
+    """RFC 9110 §13.2.1: a condition counts for a request that would succeed without it."""
+    assert reason(change(owner, {"extension": {}}, '"old"')) == "SettingInvalid"
+
+
 def test_a_change_with_an_old_etag_is_refused(api: ApiStack, owner: Owner) -> None:
     etag = owner.ask("GET", "/settings").headers["ETag"]
     said(change(owner, {"blocks": ["spam.com"]}))
@@ -226,8 +236,13 @@ def test_a_change_without_if_match_is_refused(owner: Owner) -> None:
     assert (reply.status, reason(reply)) == (428, "MatchNeeded")
 
 
-def test_the_number_of_settings_is_limited(api: ApiStack, owner: Owner) -> None:
+def test_the_number_of_settings_is_limited(api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     names = [f"n{number:06d}.example" for number in range(3_000)]
     assert reason(change(owner, {"blocks": names})) == "SettingInvalid"
+    assert stored(api) == ""
     assert said(change(owner, {"blocks": names[:1_500]}))
-    assert len(stored(api)) <= MAX_OWN_BYTES
+    before = stored(api)
+    monkeypatch.setattr(nlweb_settings, "MAX_OWN_BYTES", len(before))
+    assert reason(change(owner, {"blocks": names[:1_501]})) == "SettingInvalid"
+    assert stored(api) == before
+    assert said(change(owner, {"blocks": names[1:1_501]}))

@@ -155,8 +155,9 @@ def test_a_deployment_without_topics_or_e_mail_says_so(api: ApiStack, owner: Own
     reply = owner.ask("POST", "/notifications", body={"kind": "email", "to": "bob@shop.com"})
     assert (reply.status, reason(reply)) == (422, "NotificationNotOffered")
     assert b"sends no e-mail" in reply.body
-    with pytest.raises(TheirError, match="does not publish to SNS topics"):
-        api.target_settings(topics=NO_TOPICS).add(SHOP, NewTarget("sns", TOPIC))
+    for to in (TOPIC, "mail-shop"):
+        with pytest.raises(TheirError, match="does not publish to SNS topics"):
+            api.target_settings(topics=NO_TOPICS).add(SHOP, NewTarget("sns", to))
     assert listed(owner) == []
 
 

@@ -1,6 +1,7 @@
 """Self-registration: whoever a name's profile belongs to opens its mailbox, where the profile names our service."""
 
 from base64 import b64encode
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jwt
@@ -8,13 +9,16 @@ import pytest
 from tests.aws import Deployed
 from tests.http.api_stack import BOB, BOB_KEY, HOST, SHOP, SHOP_KEY, ApiStack, Owner, reason, said, signed
 
+from postroom.core.errors import NotNowError
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.http.rate_limit import BURST_SECONDS
 from postroom.http.registration import A_SECOND, OF_A_NAME_A_SECOND
 from postroom.http.response import HttpResponse
+from postroom.names.registrable_domains import registrable_domain
 from postroom.protocols.dm3.extension import ProfileExtension
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
+from postroom.storage.directory.mailboxes import Mailboxes, Opening
 
 EVE, EVE_KEY = "eve.eth", PrivateSigningKey.generate()
 KEY = b64encode(SHOP_KEY.public.spki()).decode()
@@ -137,7 +141,7 @@ def test_an_owner_cannot_reopen_a_mailbox_that_the_operator_closed(api: ApiStack
 def test_a_mailbox_removed_concurrently_stays_removed(api: ApiStack) -> None:
     said(open_it(api))
     api.operators.remove_dm3_mailbox(EVE)
-    assert not api.mailboxes.open_dm3(EVE), "whatever was read before"
+    assert api.mailboxes.open_dm3(EVE, "eve.eth", 0) is Opening.REMOVED, "whatever was read before"
     assert api.operators.dm3_mailboxes() == [Dm3Mailbox(BOB)]
 
 
@@ -314,3 +318,91 @@ def test_an_invalid_challenge_causes_no_look_up(api: ApiStack) -> None:
         assert reason(open_it(api, text="x")) == "ChallengeInvalid"
     assert api.users.lookups == asked
     assert said(open_it(api))
+
+
+# --- how many below one domain ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def two_a_domain(deployed: Deployed) -> ApiStack:
+    """The API of an operator who allows two mailboxes for each domain."""
+    return ApiStack(deployed, service="ds.eth", dm3_self_registrations_per_domain=2)
+
+
+def opened(api: ApiStack, *names: str) -> list[int]:
+    """The status of each opening, by the keys of these names' profiles."""
+    found = []
+    for name in names:
+        api.users.keys[name] = EVE_KEY
+        api.clock.now += BURST_SECONDS
+        found.append(open_it(api, name).status)
+    return found
+
+
+def test_a_domain_has_so_many_mailboxes_that_owners_opened_however_deep_its_names(two_a_domain: ApiStack) -> None:
+    api = two_a_domain
+    assert opened(api, "a.evil.example", "b.c.evil.example", "d.evil.example", "evil.example") == [200, 200, 403, 403]
+    refused = open_it(api, "d.evil.example")
+    assert (reason(refused), "the operator allows 2 mailboxes below evil.example" in str(refused.body)) == (
+        "OpeningRefused", True,
+    )  # fmt: skip
+    assert submitted(api, "d.evil.example").status == 403
+    assert opened(api, "a.uni.eth", "b.uni.eth", "c.uni.eth", "a.other.eth") == [200, 200, 403, 200]
+
+
+def test_a_mailbox_that_is_open_can_be_opened_again_and_counts_once(two_a_domain: ApiStack) -> None:
+    assert opened(two_a_domain, *["a.evil.example"] * 3, "b.evil.example", "a.evil.example") == [200] * 5
+
+
+def test_a_mailbox_that_the_operator_opened_does_not_count(two_a_domain: ApiStack) -> None:
+    two_a_domain.operators.put_dm3_mailbox(Dm3Mailbox("x.evil.example"))
+    assert opened(two_a_domain, "x.evil.example", "a.evil.example", "b.evil.example") == [200] * 3
+
+
+def test_a_mailbox_that_the_operator_removed_counts_on(two_a_domain: ApiStack) -> None:
+    assert opened(two_a_domain, "a.evil.example", "b.evil.example") == [200, 200]
+    two_a_domain.operators.remove_dm3_mailbox("a.evil.example")
+    assert opened(two_a_domain, "c.evil.example") == [403]
+
+
+def test_zero_allows_any_number(deployed: Deployed) -> None:
+    api = ApiStack(deployed, service="ds.eth", dm3_self_registrations_per_domain=0)
+    assert set(opened(api, *(f"{number}.evil.example" for number in range(4)))) == {200}
+
+
+def test_two_owners_at_the_same_time_open_no_more_than_that(two_a_domain: ApiStack) -> None:
+    mailboxes = two_a_domain.mailboxes
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda number: _outcome(mailboxes, f"{number}.evil.example"), range(8)))
+    assert done.count(Opening.OPEN) <= 2
+    assert len([row for row in rows(two_a_domain) if row["pk"]["S"].endswith(".evil.example")]) == done.count(
+        Opening.OPEN
+    )
+
+
+def _outcome(mailboxes: Mailboxes, name: str) -> Opening | None:
+    try:
+        return mailboxes.open_dm3(name, "evil.example", 2)
+    except NotNowError:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("name", "domain"),
+    [
+        ("a.b.uni.eth", "uni.eth"),
+        ("uni.eth", "uni.eth"),
+        ("eth", "eth"),
+        ("a.shop.co.uk", "shop.co.uk"),
+        ("co.uk", "co.uk"),
+        ("a.user.github.io", "github.io"),
+        ("a.bücher.example", "xn--bcher-kva.example"),
+        ("a.xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("😀.😀.eth", "😀.eth"),
+        ("a.公司.cn", "a.xn--55qx5d.cn"),
+        ("_a.bücher.eth", "xn--bcher-kva.eth"),
+        ("😀.bücher.eth", "xn--bcher-kva.eth"),
+    ],
+)
+def test_the_registrable_domain_is_what_its_owner_pays_for(name: str, domain: str) -> None:
+    assert registrable_domain(name) == domain

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 import pytest
 from botocore.exceptions import ClientError
 from tests.aws import gate_calls, new_clients
-from tests.http.api_stack import SHOP, SHOP_KEY, ApiStack, Owner, said
+from tests.http.api_stack import SHOP, SHOP_KEY, ApiStack, Owner, RouterOfBoth, said
 
 from postroom.http.response import HttpResponse
 from postroom.http.waits import HOLD_SECONDS, UNRESERVED, most_waits
@@ -43,7 +43,7 @@ class Crowd:
         clients = new_clients()
         gate_calls(clients, self._pass)
         parts = self.api.parts(clients, mailbox_api_reserved_concurrency=self.runs)
-        self.api.router = parts.mailbox_api.router
+        self.api.router = RouterOfBoth.of(parts.mailbox_api)
 
     def wait(self, *names: str, then: Callable[[], object] = lambda: None) -> None:
         """One request after the other, each while the ones before it wait; and then something else."""

@@ -166,6 +166,15 @@ def test_a_host_may_be_answered_by_a_handler_of_ours(edge, call) -> None:
     assert call("POST", "/anywhere", content=b"told", host="hook.example").status == 404
 
 
+def test_a_web_page_is_not_answered_by_a_handler_of_ours(edge, call) -> None:
+    """The chain is one: a page could send a transaction."""
+    edge.serve_handler("hook.example", lambda request: GatewayResponse(202, (), b""))
+    for origin in ("https://evil.example", "null"):
+        assert call("POST", "/", content=b"{}", host="hook.example", headers={"Origin": origin}).status == 403
+    assert call("POST", "/", content=b"{}", host="hook.example").status == 202
+    edge.drop_host("hook.example")
+
+
 def test_a_body_over_ten_megabytes_is_too_large_and_reaches_nobody(call) -> None:
     refused = call("POST", "/echo", content=b"x" * (MAX_REQUEST_BYTES + 1))
     assert message(refused) == (413, {"message": "Request Entity Too Large"})
@@ -195,11 +204,13 @@ def test_more_requests_at_once_than_the_reserved_concurrency_are_429(stack, edge
 
 
 def test_an_embedded_aws_that_cannot_be_reached_is_service_unavailable(stack) -> None:
+    from postroom.local.account import LocalAccount
     from postroom.local.clients import Clients
     from postroom.local.ports import free_port
 
     gone = EdgeTarget(
-        Api("1", "a", (GatewayRoute("$default", "f"),)), Clients(f"http://{HOST}:{free_port()}", "111111111111")
+        Api("1", "a", (GatewayRoute("$default", "f"),)),
+        Clients(LocalAccount(f"http://{HOST}:{free_port()}", "111111111111", "secret")),
     )
     with Edge(stack.authority) as edge:
         edge.serve_host("localhost", gone)

@@ -206,4 +206,6 @@ def test_a_backend_must_sign_and_name_a_websocket(
     name = name_of(opened())
     assert manage("POST", name, headers={"host": host_of(one)}, content="{}").status_code == 403
     assert manage("POST", "", content="{}").status_code == 404
+    signed = {"host": host_of(one), "authorization": "AWS4-HMAC-SHA256 Credential=AKIA"}
+    assert manage("POST", name, headers=signed | {"origin": "https://evil.example"}).status_code == 403
     assert manage("POST", name, base="/dead/@connections/", content="{}").status_code == 404

@@ -255,6 +255,20 @@ def test_a_broken_directory_stops_the_start(tmp_path, files):
         ZoneTree(tmp_path)
 
 
+def test_zones_that_were_put_outlive_the_process_with_the_keys(tmp_path):
+    """Functions of a local stack that starts again look up what is in their queues at once."""
+    tree = ZoneTree(keys_directory=tmp_path)
+    tree.put("sender.example", "x TXT hello")
+    tree.put("other.example", "x TXT first", Mode.UNSIGNED)
+    tree.put("other.example", "x TXT second", Mode.UNSIGNED)
+    again = ZoneTree(keys_directory=tmp_path)
+    assert again.zones().keys() == tree.zones().keys()
+    other = again.zones()[dns.name.from_text("other.example")]
+    assert "second" in other.to_text()
+    assert "RRSIG" not in other.to_text()
+    assert "RRSIG" in again.zones()[dns.name.from_text("sender.example")].to_text()
+
+
 def test_keys_outlive_the_process_and_only_their_owner_may_read_them(tmp_path):
     def anchor():
         tree = ZoneTree(keys_directory=tmp_path / "keys")
@@ -262,6 +276,6 @@ def test_keys_outlive_the_process_and_only_their_owner_may_read_them(tmp_path):
         return tree.anchor_text, tree.key("sender.example").record
 
     assert anchor() == anchor()
-    files = list((tmp_path / "keys").iterdir())
+    files = list((tmp_path / "keys").glob("*.pem"))
     assert len(files) == 3
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}

@@ -32,9 +32,11 @@ class Rules:
     """Whether rows of sessions outlive the first nonce."""
     stamp: Literal["before", "after", "read, then write"] = "before"
     """The conditional put is before or after the operation."""
-    scope: Literal["authorized", "signature", "global"] = "authorized"
-    """Whose stamp it is: the resource's if the accessor is authorized, otherwise of one space of all others; the
-    resource's by its signature alone; of one space of all, as the text says."""
+    scope: Literal["owner", "key", "global"] = "owner"
+    """Whose stamp it is: the owner's if one of its keys authorized the accessor, otherwise of one space of all others;
+    that of the key which signed; of one space of all, as the text says."""
+    owner: Literal["first", "last"] = "first"
+    """Whether it is known who authorized a request before or after its stamp is taken."""
     remember: Literal["slop", "ttl"] = "slop"
     """A stamp is kept until time + ttl + slop, or until time + ttl, as the reference does."""
     settings: Literal["largest", "now"] = "largest"
@@ -59,13 +61,17 @@ class Revoke(NamedTuple):
 
 
 class Payload(NamedTuple):
-    """What the resource signs. `accessor`: who may present it; None: nobody authorized anything."""
+    """What an owner signs, by one of two keys. `accessor`: who may present it; None: nobody authorized anything.
+
+    Two payloads that differ in `signer` only are one, presented with one signature or the other.
+    """
 
     stamp: str
     time: int = 0
     ttl: int = 1
     accessor: str | None = None
     operation: Literal["write", "read", "close", "none"] | Revoke = "write"
+    signer: Literal["one", "other"] = "one"
 
 
 class Message(NamedTuple):
@@ -307,6 +313,13 @@ class Target:
             yield "EEXPIRED or ETIMETRAVEL", s, (self._next(run),)
             return
         operate = run._replace(phase="operation", again=False)
+        if payload.operation in ("close", "none"):
+            # To repeat these changes nothing, and the nonce counts once.
+            yield from self._operation(s, run)
+            return
+        if self._is_nobodys(run) and self.rules.owner == "first":
+            yield "not authorized", s, (self._next(run),)
+            return
         if self.rules.stamp == "after":
             yield "go on", s, (operate,)
             return
@@ -333,6 +346,8 @@ class Target:
 
     def _stamped(self, s: State, run: Run) -> State:
         payload, tried = self._payload(run), s.tried
+        if self._is_nobodys(run):
+            raise BrokenError("WRITTEN: a stranger's request made us write")
         if self._is_allowed(run):
             if payload.stamp in s.revoked:
                 raise BrokenError("UNREVOKED: a revoked cheque was let through")
@@ -343,9 +358,7 @@ class Target:
     def _operation(self, s: State, run: Run) -> RunSteps:
         payload, session = self._payload(run), self.scope.messages[run.message].session
         on = self._next(run)
-        if payload.accessor is not None and not self._is_allowed(run):
-            yield "not authorized", s, (on,)
-        elif payload.operation == "close":
+        if payload.operation == "close":
             yield "close", self._closed(s, session), (on,)
         elif isinstance(payload.operation, Revoke):
             yield "revoke", self._revoked(s, run, payload, payload.operation.stamp), (on,)
@@ -370,7 +383,7 @@ class Target:
 
     def _revoked(self, s: State, run: Run, payload: Payload, stamp: str) -> State:
         """A stamp that is there stays: the cheque was presented before."""
-        key = ("resource", stamp)
+        key = (self._owner(payload), stamp)
         if key in dict(s.stamps):
             return s
         ttl = self.scope.longest[-1] if self.rules.revoke == "longest" else payload.ttl
@@ -391,16 +404,25 @@ class Target:
 
     # ---- of one payload --------------------------------------------------------------------------------------
     def _number(self, run: Run) -> int:
-        return self.scope.messages[run.message].payloads[run.i]
+        """Of two payloads that are one, that of the first."""
+        return self.number_of(self.scope.messages[run.message].payloads[run.i])
+
+    def number_of(self, index: int) -> int:
+        one = self.scope.payloads[index]._replace(signer="one")
+        return next(at for at, each in enumerate(self.scope.payloads) if each._replace(signer="one") == one)
 
     def _payload(self, run: Run) -> Payload:
-        return self.scope.payloads[self._number(run)]
+        return self.scope.payloads[self.scope.messages[run.message].payloads[run.i]]
 
     def _next(self, run: Run) -> Run:
         return run._replace(phase="stamp", i=run.i + 1, again=False)
 
     def _is_allowed(self, run: Run) -> bool:
         return self._payload(run).accessor == self.scope.messages[run.message].by
+
+    def _is_nobodys(self, run: Run) -> bool:
+        """Whether a request names an owner, and is not authorized by one."""
+        return self._payload(run).accessor is not None and not self._is_allowed(run)
 
     def _is_valid(self, s: State, run: Run, payload: Payload) -> bool:
         end = payload.time + min(payload.ttl, self.scope.longest[s.setting]) + self.scope.slop
@@ -413,7 +435,8 @@ class Target:
 
     def _key(self, run: Run) -> StampKey:
         payload = self._payload(run)
-        if self.rules.scope == "global":
-            return "", payload.stamp
-        signed = self._is_allowed(run) if self.rules.scope == "authorized" else payload.accessor is not None
-        return "resource" if signed else "", payload.stamp
+        owner = "" if self.rules.scope == "global" or not self._is_allowed(run) else self._owner(payload)
+        return owner, payload.stamp
+
+    def _owner(self, payload: Payload) -> str:
+        return f"key {payload.signer}" if self.rules.scope == "key" else "owner"

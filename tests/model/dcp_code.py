@@ -29,7 +29,7 @@ from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.error_payload import ErrorPayload, error_of
-from postroom.protocols.dcp.guardian import FailedOperation, Guardian
+from postroom.protocols.dcp.guardian import FailedOperation, Guardian, PreparedOperation
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
@@ -45,7 +45,8 @@ UNIT: Final = 20
 """Seconds of one step of the model's clock: more than the least ttl of 15 seconds. After 60, the store in memory
 removes what is over: as early as the model does, by a clock that is one step ahead."""
 ACCESSORS: Final = {"A": OWNER, "B": WES, "J": JACK}
-RESOURCE: Final = EthereumKey.from_secret(b"\x09" * 32)
+OWNERS_KEYS: Final = {"one": EthereumKey.from_secret(b"\x09" * 32), "other": EthereumKey.from_secret(b"\x0b" * 32)}
+_ADDRESSES: Final = frozenset(key.address for key in OWNERS_KEYS.values())
 OPERATIONS: Final = {"none": "keepalive"}
 NAMES: Final = SessionNames(US.address, b"\x0a" * 32)
 FAILED: Final = ErrorPayload("Error", "for a moment", "EFAILED")
@@ -56,7 +57,7 @@ CallResult: TypeAlias = Reason | Literal["failed"] | None
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call that a run makes. `argument` of `perform`: the request's id, and whether the resource authorized it."""
+    """A call that a run makes. `argument` of `perform`: the request's id, and whether the owner authorized it."""
 
     name: str
     argument: Any
@@ -87,7 +88,7 @@ STEPS: Final = {
     "stamp, answer lost": CodeStep("use_request", is_lost=True),
     "stamp again, known as its own": CodeStep("use_request"),
     "EDUP": CodeStep("use_request", DCP_DUPLICATE, code="EDUP"),
-    "not authorized": CodeStep("perform", DCP_OPERATION_UNKNOWN, code=_REFUSED),
+    "not authorized": CodeStep(None, code=_REFUSED),
     "close": CodeStep("close", code=""),
     "nothing to do": CodeStep(None, code=""),
     "operation": CodeStep("perform", code="", takes_effect=True),
@@ -125,8 +126,14 @@ class StoppingStore:
         self.made("close", dcpsid)
 
     def perform(self, admitted: Admitted) -> "JsonValue | FailedOperation":
-        result = self.made("perform", (admitted.request.id, RESOURCE.address in admitted.resources))
+        result = self.made("perform", (admitted.request.id, not _ADDRESSES.isdisjoint(admitted.resources)))
         return result and FailedOperation(FAILED, without_effect=admitted.operation == "read")
+
+    def prepare(self, admitted: Admitted) -> PreparedOperation:
+        is_authorized = not _ADDRESSES.isdisjoint(admitted.resources)
+        if admitted.request.payload.allow and not is_authorized:
+            raise TheirError(DCP_OPERATION_UNKNOWN)
+        return PreparedOperation("owner" if is_authorized else None, lambda: self.perform(admitted))
 
     def made(self, name: str, argument: Any) -> Literal["failed"] | None:
         for result in self.results:
@@ -239,7 +246,7 @@ class Driver:
             if not step.is_lost:
                 on = replace(on, results=(*on.results, step.result))
         if step.takes_effect:
-            done = one_more(done, self.scope.messages[run.message].payloads[run.i])
+            done = one_more(done, self.target.number_of(self.scope.messages[run.message].payloads[run.i]))
         if step.code is not None:
             on = replace(on, codes=(*on.codes, step.code))
         return Code(store, done, {**code.runs, run.mark: on})
@@ -292,7 +299,7 @@ class Driver:
         rows = dict(model.sessions)
         for session, (dcpsid, first_nonce) in self.dcpsids.items():
             now = BASE + UNIT * model.time
-            use = NonceUse(dcpsid, first_nonce, "asked", first=True, now=now, until=now)
+            use = NonceUse(JACK.address, dcpsid, first_nonce, "asked", first=True, now=now, until=now)
             row = rows.get(session)
             if row is not None and not row.closed:
                 use = replace(use, nonce=nonce_text(row.nonce), first=False)
@@ -307,8 +314,8 @@ class Driver:
         """
         rows = {key: row.until for key, row in model.stamps}
         for number, (whose, stamp) in enumerate(sorted(self._stamp_keys(), key=lambda key: rows.get(key, -1))):
-            resources = (RESOURCE.address,) if whose else ()
-            use = RequestUse("asked", f"{number}", stamp, resources, f"asked {number}", 0, BASE)
+            owners = (whose,) if whose else ()
+            use = RequestUse(JACK.address, f"asked {number}", stamp, owners, f"asked {number}", 0, BASE)
             until = rows.get((whose, stamp))
             if until is None:
                 use = replace(use, now=BASE + UNIT * (model.time + min(self.scope.skews)))
@@ -324,7 +331,7 @@ class Driver:
                 expect(over is None, f"STAMP {whose} {stamp}: {over} after {until}")
 
     def _stamp_keys(self) -> set[tuple[str, str]]:
-        return {(whose, payload.stamp) for payload in self.scope.payloads for whose in ("", "resource")}
+        return {(whose, payload.stamp) for payload in self.scope.payloads for whose in ("", "owner")}
 
     # ---- the code --------------------------------------------------------------------------------------------
     def _stopped(self, run: CodeRun) -> Call | bytes:
@@ -334,7 +341,7 @@ class Driver:
         receiver = self.receiver(frozenset({US.address}), NAMES, store, lambda: run.following, run.limits)
         guardian = self.guardian(receiver, NAMES, {US.address: US}, bytes)
         try:
-            answer = guardian.answer(run.message, run.now, store.perform).data
+            answer = guardian.answer(run.message, run.now, store.prepare).data
         except StoppedError as stopped:
             return stopped.call
         expect(next(results, "none left") == "none left", "CALL: fewer than before")
@@ -370,7 +377,9 @@ class Driver:
         validity = {"time": BASE + UNIT * payload.time, "stamp": payload.stamp, "ttl": UNIT * payload.ttl}
         allow, keys = [], ()
         if payload.accessor is not None:
-            allow, keys = [Allowance(RESOURCE.address, US.address, ACCESSORS[payload.accessor].address)], (RESOURCE,)
+            accessor = ACCESSORS[payload.accessor].address
+            allow = [Allowance(key.address, US.address, accessor) for key in OWNERS_KEYS.values()]
+            keys = (OWNERS_KEYS[payload.signer],)
         operation = OPERATIONS.get(payload.operation, payload.operation)
         members = new_payload(operation, allow=allow, validity=validity)
         return request_body(NewRequest(members, keys), members, name, hex_prefix=False)
@@ -393,7 +402,7 @@ def _copied(store: SessionStore) -> SessionStore:
     """A copy that goes on by itself. Its rows are values: `copy.deepcopy`, which copies them, too, takes most of the
     time of a search."""
     made = copy(store)
-    vars(made).update({name: dict(rows) for name, rows in vars(store).items() if isinstance(rows, dict)})
+    vars(made).update({name: copy(rows) for name, rows in vars(store).items() if isinstance(rows, dict)})
     return made
 
 

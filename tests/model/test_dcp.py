@@ -14,13 +14,20 @@ CHAIN = Scope("two messages in turn, each twice", (OWN, Payload("t", accessor="A
 TWO_SESSIONS = Scope("a cheque on two sessions, three times", (CHEQUE,), BY_TWO_SESSIONS, (2, 1), runs=3, lost=1)
 THIEF = Scope(
     "a cheque that its carrier presents, too",
-    (CHEQUE, Payload("s", operation="none")),
+    (CHEQUE, Payload("s")),
     (Message("x", "B", (0,)), Message("y", "J", (0,)), Message("z", "J", (1,))),
     (2, 1, 1),
 )
+TWO_KEYS = Scope(
+    "a cheque that two keys of an owner signed, by each signature",
+    (CHEQUE, CHEQUE._replace(signer="other")),
+    (Message("x", "B", (0,)), Message("y", "B", (1,)), Message("z", "B", (0, 1))),
+    (1, 1, 1),
+    lost=1,
+)
 BATCH = Scope(
     "a batch with one stamp twice, and a later message",
-    (OWN, Payload("t", accessor="A"), Payload("s", accessor="A", operation="none")),
+    (OWN, Payload("t", accessor="A"), Payload("s", accessor="A", operation="read")),
     (Message("x", "A", (0, 2, 1)), Message("y", "A", (1,))),
     (2, 1),
     lost=1,
@@ -58,10 +65,16 @@ REVOKED = Scope(
     longest=(3,),
     opens=9,
 )
+REVOKED_BY_OTHER = Scope(
+    "a cheque that another key of its owner revokes",
+    (CHEQUE, Payload("r", accessor="A", operation=Revoke("s"), signer="other")),
+    (Message("x", "B", (0,)), Message("y", "A", (1,)), Message("z", "B", (0,))),
+    (1, 1, 1),
+)
 
 CASES = (
-    RACE, CHAIN, TWO_SESSIONS, THIEF, BATCH, CLOCKS, SLOP, SLOW, RAISED, CLOSED, CLOSED_FIRST, FAILS, READ_FAILS,
-    GIVEN_BACK, REVOKED,
+    RACE, CHAIN, TWO_SESSIONS, THIEF, TWO_KEYS, BATCH, CLOCKS, SLOP, SLOW, RAISED, CLOSED, CLOSED_FIRST, FAILS,
+    READ_FAILS, GIVEN_BACK, REVOKED, REVOKED_BY_OTHER,
 )  # fmt: skip
 
 
@@ -83,7 +96,9 @@ def test_the_protocol_holds_in_every_schedule_of(scope: Scope) -> None:
             (Rules(stamp="read, then write"), TWO_SESSIONS, "TWICE"),
             (Rules(stamp="after"), TWO_SESSIONS, "TWICE"),
             (Rules(scope="global"), THIEF, "USED UP"),
-            (Rules(scope="signature"), THIEF, "USED UP"),
+            (Rules(scope="key"), TWO_KEYS, "TWICE"),
+            (Rules(scope="key"), REVOKED_BY_OTHER, "UNREVOKED"),
+            (Rules(owner="last"), THIEF, "WRITTEN"),
             (Rules(remember="ttl"), SLOP, "TWICE"),
             (Rules(settings="now"), RAISED, "TWICE"),
             (Rules(clock="again"), SLOW, "TWICE"),

@@ -21,6 +21,7 @@ from tests.model.test_dcp import (
     SLOP,
     SLOW,
     THIEF,
+    TWO_KEYS,
     TWO_SESSIONS,
 )
 from tests.tiers import amount, in_turns
@@ -28,7 +29,7 @@ from tests.tiers import amount, in_turns
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
 from postroom.protocols.dcp.error_payload import Result
-from postroom.protocols.dcp.guardian import FailedOperation, Guardian, Perform
+from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation, Guardian, Prepare, PreparedOperation
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_NONCE_INVALID
 from postroom.protocols.dcp.receiving import Admitted, ReceivedRequests, Receiver
@@ -46,8 +47,8 @@ UNAUTHORIZED = Scope(
     lost=1,
 )
 CASES = (
-    RACE, CHAIN, TWO_SESSIONS, THIEF, BATCH, CLOCKS_TWICE, SLOP, SLOW, RAISED, CLOSED, CLOSED_FIRST, FAILS_ONCE,
-    READ_FAILS_ONCE, GIVEN_BACK_ONCE, UNAUTHORIZED,
+    RACE, CHAIN, TWO_SESSIONS, THIEF, TWO_KEYS, BATCH, CLOCKS_TWICE, SLOP, SLOW, RAISED, CLOSED, CLOSED_FIRST,
+    FAILS_ONCE, READ_FAILS_ONCE, GIVEN_BACK_ONCE, UNAUTHORIZED,
 )  # fmt: skip
 
 
@@ -96,7 +97,7 @@ class InOneSpace(MemoryStore):
     """Stamps are everybody's, as the text says."""
 
     def use_request(self, use: RequestUse) -> None:
-        super().use_request(replace(use, resources=()))
+        super().use_request(replace(use, owners=()))
 
 
 class Short(MemoryStore):
@@ -115,20 +116,25 @@ class GivingBackBlindly(MemoryStore):
 class StampingAfter(Guardian):
     """It performs a request that passes the checks, and takes its id and stamp then."""
 
-    def _result(self, received: ReceivedRequests, index: int, perform: Perform) -> Result:
-        admitted = replace(self.receiver, store=MemoryStore()).admit(received, index)
-        done = perform(admitted)
-        return Guardian._result(self, received, index, lambda _: done)
+    def _result(self, received: ReceivedRequests, index: int, prepare: Prepare) -> Result:
+        prepared = prepare(self.receiver.admit(received, index))
+        done = prepared.perform()
+        return Guardian._result(self, received, index, lambda _: PreparedOperation(prepared.owner, lambda: done))
 
 
 @dataclass(frozen=True, slots=True)
 class GivingBackAny(Guardian):
     """It gives back whatever failed."""
 
-    def _result(self, received: ReceivedRequests, index: int, perform: Perform) -> Result:
-        def without_effect(admitted: Admitted) -> "JsonValue | FailedOperation":
-            result = perform(admitted)
-            return replace(result, without_effect=True) if isinstance(result, FailedOperation) else result
+    def _result(self, received: ReceivedRequests, index: int, prepare: Prepare) -> Result:
+        def without_effect(admitted: Admitted) -> PreparedOperation:
+            prepared = prepare(admitted)
+
+            def perform() -> "JsonValue | FailedOperation | AnsweredLater":
+                result = prepared.perform()
+                return replace(result, without_effect=True) if isinstance(result, FailedOperation) else result
+
+            return PreparedOperation(prepared.owner, perform)
 
         return Guardian._result(self, received, index, without_effect)
 

@@ -41,7 +41,7 @@ from tests.model.watch import (
     Waiting,
     Watch,
 )
-from tests.protocols.dcp.guarded import OWNER, US
+from tests.protocols.dcp.guarded import OWNER, US, at_once
 
 from postroom.client.dcp.errors import DcpError, RequestFailedError
 from postroom.client.mailbox import dcp_waits
@@ -425,7 +425,7 @@ class Driver:
         receiver = Receiver(frozenset({US.address}), NAMES, MemoryStore(), lambda: "following")
         guardian = Guardian(receiver, NAMES, {US.address: US}, bytes)
         message = sign_body({**body, "dcpsid": dcpsid, "nonce": NAMES.first_nonce(dcpsid, OWNER.address)}, OWNER)
-        answer = json.loads(guardian.answer(message, BASE, perform).data)["body"]
+        answer = json.loads(guardian.answer(message, BASE, at_once(perform)).data)["body"]
         return json.dumps([each["id"] for each in answer["payload"]])
 
     def _trigger(self, world: Stopping, reading: tuple[bool, int] | None) -> None:

@@ -7,13 +7,10 @@ mutant is not found, or if a test also fails without it.
 import argparse
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from queue import SimpleQueue
 
 from tests.mutants import page, results
 from tests.mutants.listed import ROOT, Mutant, mutants
-from tests.mutants.played import Copy, Result, UndecidedError, copy_of
+from tests.mutants.played import Copy, Result, UndecidedError, in_copies
 from tests.tiers import Tier
 
 
@@ -32,31 +29,23 @@ def main(arguments: Sequence[str]) -> int:
     chosen = [known[name] for name in given.names] or list(known.values())
     if given.left:
         chosen = [each for each in chosen if not _was_found(each, given.tier)]
-    copies: SimpleQueue[Copy] = SimpleQueue()
 
-    def play(mutant: Mutant) -> Result | None:
-        copy = copies.get()
+    def play(copy: Copy, mutant: Mutant) -> Result | None:
         try:
             result = copy.play(mutant, ["--tier", given.tier])
         except UndecidedError as error:
             print(f"undecided  {mutant.name}: {error}", flush=True)
             return None
-        finally:
-            copies.put(copy)
         print(f"{result.seconds:7.1f} s  {mutant.name}: {result.by or 'NOT FOUND'}", flush=True)
         if given.write:
             results.note(mutant.name, given.tier, result)
         return result
 
-    with ExitStack() as stack:
-        for _ in range(given.jobs):
-            copies.put(stack.enter_context(copy_of(ROOT)))
-        pool = stack.enter_context(ThreadPoolExecutor(given.jobs))
-        played = list(pool.map(play, chosen))
+    played = in_copies(ROOT, given.jobs, play, chosen)
     found = sum(bool(result and result.by) for result in played)
     print(f"{found} of {len(played)} found by {given.tier.command}")
     if given.write:
-        page.PAGE.write_text(page.written(list(known.values()), results.read()), encoding="utf-8")
+        page.write()
     return 0 if found == len(played) else 1
 
 

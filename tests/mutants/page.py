@@ -1,10 +1,13 @@
-"""The page docs/evidence/mutants.md: the table of mutants, and the tests that found them."""
+"""The page docs/evidence/mutants.md: the table of mutants, the tests that found them, and the sample by a tool."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 from tests.contents import with_contents
-from tests.mutants.listed import AREAS, ROOT, Mutant
-from tests.mutants.results import BEFORE, Results, found
+from tests.mutants.by_tool import record
+from tests.mutants.by_tool.record import Fault, Record
+from tests.mutants.listed import AREAS, ROOT, Mutant, mutants
+from tests.mutants.results import BEFORE, Results, found, read
 from tests.tiers import Tier
 
 PAGE = ROOT / "docs" / "evidence" / "mutants.md"
@@ -28,10 +31,40 @@ def table(mutants: Sequence[Mutant], results: Results) -> str:
     return said + "".join(areas)
 
 
-def written(mutants: Sequence[Mutant], results: Results) -> str:
+def by_tool(sample: Record) -> str:
+    """The sample in Markdown: how many of its faults were found by package and by operator, and those that were not."""
+    left = "".join(map(_left, (fault for fault in sample.faults if not fault.is_found)))
+    return (
+        f"\n## By a tool\n\n{len(sample.faults)} faults at {sample.places:,} places, seed {sample.seed}, drawn at"
+        f" `{sample.commit}`; {sample.found} found, which are {sample.found / len(sample.faults):.1%}.\n\n"
+        f"{_shares('Package', sample, lambda fault: fault.package)}\n"
+        f"{_shares('Operator', sample, lambda fault: fault.operator.partition('_')[0])}"
+        f"\nNot found:\n\n| Where | Fault | Why no test finds it |\n|---|---|---|\n{left}"
+    )
+
+
+def _shares(head: str, sample: Record, of: Callable[[Fault], str]) -> str:
+    counts = Counter(map(of, sample.faults))
+    found_ = Counter(of(fault) for fault in sample.faults if fault.is_found)
+    rows = "".join(f"| `{each}` | {counts[each]} | {found_[each]} |\n" for each in sorted(counts))
+    return f"| {head} | Faults | Found |\n|---|--:|--:|\n{rows}"
+
+
+def _left(fault: Fault) -> str:
+    before, after = (f"`{' '.join(line.strip() for line in lines)}`" for lines in (fault.before, fault.after))
+    change = f"{before} → {after}".replace("|", "\\|")
+    return f"| [{fault.module}:{fault.line}](../../{fault.path}) | {change} | {fault.reason or '**open**'} |\n"
+
+
+def written() -> str:
     """The page with the current results."""
     before, _, _ = PAGE.read_text(encoding="utf-8").partition(MARK)
-    return with_contents(before + MARK + "\n" + table(mutants, results))
+    return with_contents(before + MARK + "\n" + table(mutants(), read()) + by_tool(record.read()))
+
+
+def write() -> None:
+    """Replace the committed page."""
+    PAGE.write_text(written(), encoding="utf-8")
 
 
 def _called(run: str) -> str:

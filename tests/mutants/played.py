@@ -1,22 +1,30 @@
-"""The test of a mutant: its patch is applied to a copy of the checkout, and tests run there until one fails."""
+"""The test of a mutant: it is put into a copy of the checkout, and tests run there until one fails."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from queue import SimpleQueue
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tests.mutants.listed import FOLDER, ROOT, Mutant
 
+M = TypeVar("M")
+R = TypeVar("R")
+
 LIBRARY = Path("layers", "postroom")
 _ENVIRONMENTS = (".venv", ".venv-sam", ".venv-protos")
+# What faulthandler prints of a test that takes too long, if it has a limit: a mutant may make it wait without end.
+_ENDLESS = re.compile(r'^  File ".*?(tests/[^"]*)", line \d+ in (test_\w+)', re.MULTILINE)
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
-_PASSED, _TESTS_FAILED, _INTERRUPTED, _NOTHING_TO_RUN = 0, 1, 2, 5
+_CONFTEST = re.compile(r"^ImportError while loading conftest '.*?(tests/\S+)'", re.MULTILINE)
+_PASSED, _TESTS_FAILED, _INTERRUPTED, _USAGE, _NOTHING_TO_RUN = 0, 1, 2, 4, 5
 """Exit codes of pytest; it is interrupted where a file of tests cannot even be imported."""
 
 
@@ -43,47 +51,71 @@ class Copy:
         """Run its module's tests, then all others, with these options of pytest. Raises UndecidedError."""
         first = [test for test in mutant.tests if (self.root / test).exists()]
         others = [f"--ignore={test}" for test in first]
+        with self._changed(mutant.patched, lambda: self._patch(mutant)):
+            found = self._first_failure([[*options, *chosen] for chosen in (first, others)])
+        return self._confirmed(found, options)
+
+    def play_code(self, path: str, code: str, runs: Sequence[Sequence[str]], options: Sequence[str]) -> Result:
+        """Run tests with other code in a module, run after run, until one fails. Raises UndecidedError."""
+        with self._changed([path], lambda: (self.root / path).write_text(code, encoding="utf-8")):
+            found = self._first_failure([[*options, *chosen] for chosen in runs])
+        return self._confirmed(found, options)
+
+    def _first_failure(self, runs: Sequence[Sequence[str]]) -> Result:
         seconds = 0.0
-        with self._applied(mutant):
-            for chosen in (first, others):
-                by, took = self._test([*options, *chosen])
-                seconds += took
-                if by:
-                    break
-        if by and (still := self._test([*options, by])[0]):
-            raise UndecidedError(f"{still} fails without {mutant.name}, too")
-        return Result(by, round(seconds, 1))
+        for run in runs:
+            by, took = self._test(run)
+            seconds += took
+            if by:
+                return Result(by, round(seconds, 1))
+        return Result("", round(seconds, 1))
+
+    def _confirmed(self, found: Result, options: Sequence[str]) -> Result:
+        if found.by and (still := self._test([*options, found.by])[0]):
+            raise UndecidedError(f"{still} fails without the mutant, too")
+        return found
 
     @contextmanager
-    def _applied(self, mutant: Mutant) -> Iterator[None]:
-        self._patch(mutant)
+    def _changed(self, paths: Sequence[str], change: Callable[[], object]) -> Iterator[None]:
+        before = {path: (self.root / path).read_bytes() for path in paths}
         try:
-            self._check_import(mutant)
+            change()
+            if before == {path: (self.root / path).read_bytes() for path in paths}:
+                raise RuntimeError(f"nothing changed in {', '.join(paths)}")
+            self._forget(paths)
+            self._check_import(paths)
             yield
         finally:
-            self._patch(mutant, "--reverse")
+            for path, content in before.items():
+                (self.root / path).write_bytes(content)
+            self._forget(paths)
 
-    def _patch(self, mutant: Mutant, *options: str) -> None:
-        before = [(self.root / path).read_bytes() for path in mutant.patched]
-        subprocess.run(["git", "apply", *options, mutant.patch], cwd=self.root, check=True)
-        if before == [(self.root / path).read_bytes() for path in mutant.patched]:
-            raise RuntimeError(f"{mutant.name} changed nothing")
+    def _patch(self, mutant: Mutant) -> None:
+        subprocess.run(["git", "apply", mutant.patch], cwd=self.root, check=True)
+
+    def _forget(self, paths: Sequence[str]) -> None:
         # Python compiles a module again only if its size, or the second of its modification, differs.
-        for path in mutant.patched:
+        for path in paths:
             for compiled in (self.root / path).parent.glob(f"__pycache__/{Path(path).stem}.*"):
                 compiled.unlink()
         # Hypothesis would try the failing examples of one mutant first with the next one.
         shutil.rmtree(self.root / ".hypothesis", ignore_errors=True)
 
-    def _check_import(self, mutant: Mutant) -> None:
+    def _check_import(self, paths: Sequence[str]) -> None:
         """Check that the modules are imported from the copy, although the environment has the library installed."""
-        for path in mutant.patched:
+        for path in paths:
             module = ".".join(Path(path).relative_to(LIBRARY).with_suffix("").parts)
             code = f"import importlib; print(importlib.import_module({module!r}).__file__)"
             done = subprocess.run(
-                [sys.executable, "-c", code], cwd="/", env=self._environment, capture_output=True, text=True, check=True
+                [sys.executable, "-c", code],
+                cwd="/",
+                env=self._environment,
+                capture_output=True,
+                text=True,
+                check=False,
             )
-            if Path(done.stdout.strip()) != self.root / path:
+            # A mutant that cannot be imported is one that tests find.
+            if done.returncode == 0 and Path(done.stdout.strip()) != self.root / path:
                 raise RuntimeError(f"{done.stdout.strip()} is imported, not the mutant's {path}")
 
     def _test(self, arguments: Sequence[str]) -> tuple[str, float]:
@@ -103,12 +135,33 @@ class Copy:
             process.returncode = os.waitstatus_to_exitcode(status)
             said.seek(0)
             text = said.read()
-        found = _FAILED.search(text)
-        if process.returncode in (_TESTS_FAILED, _INTERRUPTED) and found:
-            return found[1], used.ru_utime + used.ru_stime
+        seconds = used.ru_utime + used.ru_stime
         if process.returncode in (_PASSED, _NOTHING_TO_RUN):
-            return "", used.ru_utime + used.ru_stime
+            return "", seconds
+        if process.returncode in (_TESTS_FAILED, _INTERRUPTED, _USAGE):
+            if found := _FAILED.search(text) or _CONFTEST.search(text):
+                return found[1], seconds
+            if "Timeout (" in text and (found := _ENDLESS.search(text)):
+                return f"{found[1]}::{found[2]}", seconds
         raise UndecidedError(f"pytest ended with {process.returncode}:\n{text}")
+
+
+def in_copies(checkout: Path, jobs: int, play: Callable[[Copy, M], R], mutants: Iterable[M]) -> list[R]:
+    """What `play` returns for each mutant, `jobs` of them at the same time, each in a copy that no other one is in."""
+    copies: SimpleQueue[Copy] = SimpleQueue()
+
+    def play_in_a_copy(mutant: M) -> R:
+        copy = copies.get()
+        try:
+            return play(copy, mutant)
+        finally:
+            copies.put(copy)
+
+    with ExitStack() as stack:
+        for _ in range(jobs):
+            copies.put(stack.enter_context(copy_of(checkout)))
+        pool = stack.enter_context(ThreadPoolExecutor(jobs))
+        return list(pool.map(play_in_a_copy, mutants))
 
 
 @contextmanager

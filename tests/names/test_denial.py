@@ -9,13 +9,14 @@ import dns.name
 import dns.rdtypes.ANY.NSEC
 import dns.rdtypes.ANY.NSEC3
 import pytest
-from dns.rdatatype import CNAME, DNAME, DS, NS, SOA, TXT
+from dns.rdatatype import CAA, CNAME, DNAME, DS, NS, SOA, TXT, URI, A, RdataType
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tiers import examples
 
 from postroom.names.dns.records import Nsec3Record, NsecRecord
 from postroom.names.dnssec.budget import MAX_HASHES, Budget, Exceeded
+from postroom.names.dnssec.denial import lists
 from postroom.names.dnssec.nsec import Nsecs
 from postroom.names.dnssec.nsec3 import Hashes, Nsec3s, readable
 
@@ -125,6 +126,13 @@ def said(denial):
     return "cut" if denial.is_cut else "no name" if denial.no_name else "no data"
 
 
+@pytest.mark.parametrize("rdtype", [A, TXT, URI, CAA, RdataType.make(65_280)], ids=lambda rdtype: f"type {rdtype:d}")
+def test_a_bitmap_lists_a_type_and_not_those_beside_it(rdtype):
+    windows = dns.rdtypes.ANY.NSEC.Bitmap.from_rdtypes([rdtype]).windows
+    near = range(max(1, rdtype - 9), rdtype + 10)
+    assert [each for each in near if lists(windows, RdataType.make(each))] == [rdtype]
+
+
 @pytest.mark.parametrize("types", EACH_TYPES, ids=lambda types: " ".join(sorted(each.name for each in types)))
 @pytest.mark.parametrize("owner", ["a", "*", "b.a", "*.a"])
 def test_all_records_of_a_zone_with_one_name_prove_exactly_what_is_absent(owner, types):
@@ -155,7 +163,7 @@ def test_some_nsec_records_of_a_zone_prove_nothing_untrue(model, name, rdtype, d
 def test_nsec_records_let_a_wildcard_answer_only_where_it_is_the_closest(model, name, encloser):
     found = Nsecs(ZONE, nsec_chain(model)).no_closer(name, encloser)
     true = model.is_ours(name) and name not in model.names and model.encloser(name) == encloser
-    assert bool(found) is true
+    assert said(found) == ("no name" if true else None)
 
 
 @settings(max_examples=examples(1_000))
@@ -209,7 +217,8 @@ def test_nsec3_records_let_a_wildcard_answer_only_where_nothing_closer_is(model,
     if name == encloser or not name.is_subdomain(encloser):
         return
     found = nsec3s(nsec3_chain(model, opt_out=False)).no_closer(name, encloser)
-    assert bool(found) is (name.split(len(encloser) + 1)[1] not in model.names)
+    is_there = name.split(len(encloser) + 1)[1] in model.names
+    assert said(found) == (None if is_there else "no name")
 
 
 def record(**changes):

@@ -578,6 +578,6 @@ def test_a_look_up_that_gets_no_run_asks_nothing_and_is_not_remembered(resolvers
     assert not server.queries
     admitted.append("now")
     assert directory.find(KEY).key
-    assert held == ["sender.example."] * 3
+    assert held == ["sender.example"] * 3
     assert directory.find(KEY).cached
     assert len(held) == 3, "what is cached holds no run"

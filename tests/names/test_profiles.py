@@ -1,5 +1,7 @@
 """Profiles by name: looked up in a registry, read, remembered for a time (decision "Profiles")."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -7,9 +9,10 @@ from tests.fakes.names import FakeRegistry
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reason import Reason
+from postroom.core.reasons import TOO_MANY_LOOK_UPS
 from postroom.names import profiles as module
 from postroom.names.profiles import Profiles
-from postroom.names.registry import PROFILE_KEY, SERVICE_KEY
+from postroom.names.registry import MAX_TEXT_SECONDS, PROFILE_KEY, SERVICE_KEY, RegistryText
 from postroom.names.uris import PublishedJson
 from postroom.protocols.dm3.keys import PrivateSigningKey
 from postroom.protocols.dm3.profile import ServiceProfile, UserProfile, data_uri
@@ -41,6 +44,7 @@ def registry() -> TimedRegistry:
     return TimedRegistry(
         {
             "alice.eth": {PROFILE_KEY: data_uri(ALICE.as_json())},
+            "a.b.co.uk": {PROFILE_KEY: data_uri(ALICE.as_json())},
             "ds.eth": {SERVICE_KEY: data_uri(SERVICE.as_json())},
             "empty.eth": {PROFILE_KEY: ""},
             "broken.eth": {PROFILE_KEY: "data:application/json,{}"},
@@ -213,3 +217,77 @@ def test_profiles_that_are_documents_count_by_their_size(
     for name in ("a.eth", "b.eth", "a.eth", "c.eth", "a.eth", "b.eth"):
         assert ours.user(name) == ALICE
     assert registry.lookups == ["a.eth", "b.eth", "c.eth", "b.eth"]
+
+
+class Held:
+    """The look-ups of domains that are going on: `domains`; at most `most` are ever allowed."""
+
+    def __init__(self, most: int = 1_000) -> None:
+        self.domains: list[str] = []
+        self.most = most
+
+    @contextmanager
+    def __call__(self, domain: str) -> Iterator[bool]:
+        self.domains.append(domain)
+        yield len(self.domains) <= self.most
+
+
+def test_a_look_up_of_a_sender_or_a_receiver_counts_for_the_registrable_domain(registry: TimedRegistry) -> None:
+    senders, receivers = Held(), Held()
+    ours = profiles(registry, senders=senders, receivers=receivers)
+    ours.user("alice.eth")
+    ours.service("ds.eth")
+    ours.find_sender("alice.eth")
+    ours.find_receiver("alice.eth")
+    assert senders.domains == receivers.domains == [], "it is in memory"
+    ours.find_sender("a.b.co.uk")
+    registry.now += 3
+    ours.find_sender("a.b.co.uk", fresh=True)
+    registry.now += 300
+    ours.find_receiver("a.b.co.uk")
+    assert (senders.domains, receivers.domains) == (["b.co.uk"] * 2, ["b.co.uk"])
+
+
+@pytest.mark.parametrize("find", ["find_sender", "find_receiver"])
+def test_a_name_beyond_the_limit_of_look_ups_is_not_looked_up(registry: TimedRegistry, find: str) -> None:
+    ours = profiles(registry, senders=Held(most=0), receivers=Held(most=0))
+    with pytest.raises(NotNowError) as caught:
+        getattr(ours, find)("alice.eth")
+    assert caught.value.reason is TOO_MANY_LOOK_UPS
+    assert registry.lookups == []
+
+
+def test_a_name_without_a_dot_is_in_no_registry_of_strangers_and_in_no_limit(registry: TimedRegistry) -> None:
+    with pytest.raises(TheirError):
+        profiles(registry, senders=Held(most=0)).find_sender("alice")
+
+
+def test_a_sender_that_is_pinned_is_in_no_limit(registry: TimedRegistry) -> None:
+    ours = profiles(TimedRegistry({}), pinned=registry, senders=Held(most=0))
+    assert ours.find_sender("alice.eth").profile == ALICE
+
+
+def test_a_text_that_is_kept_for_all_is_in_no_limit_unless_it_leads_to_a_document(registry: TimedRegistry) -> None:
+    def kept(name: str, key: str) -> RegistryText:
+        return registry.text(name, key)
+
+    ours = profiles(TimedRegistry({}), kept=kept, senders=Held(most=0))
+    assert ours.find_sender("alice.eth").profile == ALICE
+    with pytest.raises(NotNowError) as caught:
+        ours.find_sender("linked.eth")
+    assert caught.value.reason is TOO_MANY_LOOK_UPS
+
+
+def test_while_too_many_look_ups_are_made_a_profile_counts_for_an_hour(registry: TimedRegistry) -> None:
+    ours = profiles(registry, senders=Held(most=1))
+    assert ours.find_sender("alice.eth").profile == ALICE
+    registry.put("alice.eth", PROFILE_KEY, data_uri(MOVED.as_json()))
+    registry.now += MAX_TEXT_SECONDS - 1
+    assert ours.find_sender("alice.eth").profile == ALICE
+    with pytest.raises(NotNowError):
+        ours.find_sender("alice.eth", fresh=True)
+    assert ours.user("alice.eth") == MOVED, "it is looked up anew as soon as that is possible"
+    registry.now += MAX_TEXT_SECONDS
+    with pytest.raises(NotNowError) as caught:
+        ours.find_sender("alice.eth")
+    assert caught.value.reason is TOO_MANY_LOOK_UPS

@@ -1,9 +1,11 @@
 """A registry behind the texts that all processes share."""
 
+from contextlib import nullcontext
+
 import pytest
 
 from postroom.core.errors import NotNowError
-from postroom.core.reasons import STORE_UNAVAILABLE
+from postroom.core.reasons import STORE_UNAVAILABLE, TOO_MANY_LOOK_UPS
 from postroom.names.registry import PROFILE_KEY, MemoryRegistry, RegistryText
 from postroom.names.shared_registry import SharedRegistry
 
@@ -44,3 +46,12 @@ def test_an_error_of_the_registry_is_raised() -> None:
 
     with pytest.raises(NotNowError):
         SharedRegistry(Away(), lambda *_: None).text(NAME, PROFILE_KEY)
+
+
+def test_a_look_up_of_the_registry_is_limited_and_a_shared_text_is_not() -> None:
+    registry = SharedRegistry(OWN, lambda name, _: SHARED.get(name), lambda _: nullcontext(False))
+    assert registry.text(NAME, PROFILE_KEY) == SHARED[NAME]
+    for name, fresh in ((NAME, True), ("dan.eth", False)):
+        with pytest.raises(NotNowError) as caught:
+            registry.text(name, PROFILE_KEY, fresh=fresh)
+        assert caught.value.reason is TOO_MANY_LOOK_UPS

@@ -336,6 +336,7 @@ def test_a_ds_of_an_unknown_algorithm_does_not_affect_others():
 @pytest.mark.parametrize(
     ("exponent", "size", "expected"),
     [
+        (b"\1\3", MAX_KEY_BYTES, Broken),
         (b"\3\1\0\1", MAX_KEY_BYTES, Broken),
         (b"\3\1\0\1", MAX_KEY_BYTES + 1, Exceeded),
         (b"\x08" + b"\xff" * MAX_EXPONENT_BYTES, 400, Broken),
@@ -343,6 +344,7 @@ def test_a_ds_of_an_unknown_algorithm_does_not_affect_others():
         (b"\0\0\3\1\0\1", 400, Exceeded),
         (b"", 0, Exceeded),
     ],
+    ids=["short exponent", "longest", "too long", "longest exponent", "longer one", "much longer one", "empty"],
 )
 def test_the_length_of_a_key_is_limited(exponent, size, expected):
     modulus = b"\xff" * (size - len(exponent))

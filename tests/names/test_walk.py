@@ -322,6 +322,15 @@ def test_a_signature_that_only_claims_to_be_the_zones_is_bogus(judge, tree, medd
     assert judge(ask=meddle(forged, KEY)) == Bogus(f"{KEY}. TXT: {why}")
 
 
+def test_a_false_signature_in_the_name_of_the_zone_above_does_no_harm_beside_the_zones_own(judge, meddle):
+    def add(message):
+        signatures = message.answer[1]
+        false = [it.replace(signer=dns.name.from_text("example")) for it in signatures]
+        message.answer[1] = dns.rrset.from_rdata(signatures.name, 60, *signatures, *false)
+
+    assert isinstance(judge(ask=meddle(add, KEY)), Secure)
+
+
 def test_a_key_slipped_into_a_zones_keys_is_bogus(judge, tree, meddle, forge):
     """The attacker's key stands beside the zone's own, and has signed both the keys and the record."""
     own, foreign = tree.key("sender.example").record, tree.key("attacker.example").record

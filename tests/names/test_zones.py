@@ -7,10 +7,11 @@ from dataclasses import replace
 import dns.dnssec
 import dns.name
 import pytest
-from dns.rdatatype import DS, MX, NSEC, RRSIG, TXT
+from dns.rdatatype import DNSKEY, DS, MX, NSEC, RRSIG, TXT
 from tests.names.messages import answer_of, message_of
 
 from postroom.local.zones import Mode
+from postroom.names.dns import AskAnotherResolver
 from postroom.names.dns.records import DnskeyRecord, Nsec3Record, NsecRecord
 from postroom.names.dnssec import Absent, Insecure, KnownZones, Secure, TrustAnchors, validate
 from postroom.names.dnssec.denial import Denial, Denier
@@ -227,6 +228,20 @@ def test_a_name_below_a_delegation_without_ds_needs_no_question(judge_knowing, t
     assert questions == []
     assert isinstance(judge_knowing("example"), Absent)
     assert isinstance(judge_knowing("plain.example", DS), Absent), "which the zone above knows"
+
+
+def test_a_zone_without_keys_in_the_answer_of_one_resolver_alone_is_not_remembered_as_broken(ask, anchors):
+    known, zone = KnownZones(), dns.name.from_text("sender.example")
+
+    def ask_a_liar_first(question):
+        message = message_of(ask(question))
+        if (question.name, question.rdtype) == (zone, DNSKEY) and not isinstance(question, AskAnotherResolver):
+            message.answer = []
+        return answer_of(message)
+
+    for text in ("pk1._domainkey.sender.example", "short.sender.example"):
+        verdict = validate(dns.name.from_text(text), TXT, anchors, ask_a_liar_first, time.time(), known=known)
+        assert isinstance(verdict, Secure)
 
 
 def test_an_anchor_overrides_a_delegation_without_ds(judge_knowing, tree):

@@ -112,8 +112,11 @@ def test_a_kept_connection_that_is_gone_is_replaced(serve: Serve, client_of: Cli
 
 
 def test_what_follows_an_answer_is_not_taken_for_the_next(serve: Serve, client_of: ClientOf) -> None:
+    """From an endpoint that keeps the connection: one that ends it is not used again for that alone."""
+
     def with_another(body: bytes) -> Answered:
-        return 200, {"Content-Length": "1"}, body + b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse"
+        headers = {"Content-Length": "1", "Connection": "keep-alive"}
+        return 200, headers, body + b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse"
 
     endpoint = serve(with_another)
     client = client_of(endpoint)
@@ -150,10 +153,16 @@ def test_an_answer_has_a_limit(serve: Serve, client_of: ClientOf) -> None:
     assert client.post(b"3", PATIENCE) == b"aaa"
 
 
-def test_a_compressed_answer_is_refused(serve: Serve, client_of: ClientOf) -> None:
-    endpoint = serve(lambda body: (200, {"Content-Encoding": "gzip"}, body))
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_a_compressed_answer_is_refused(serve: Serve, client_of: ClientOf, coding: str) -> None:
+    endpoint = serve(lambda body: (200, {"Content-Encoding": coding}, body))
     with pytest.raises(EndpointError, match="compressed"):
         client_of(endpoint).post(b"[]", PATIENCE)
+
+
+def test_an_answer_that_is_said_not_to_be_compressed_is_taken(serve: Serve, client_of: ClientOf) -> None:
+    endpoint = serve(lambda body: (200, {"Content-Encoding": "identity"}, body))
+    assert client_of(endpoint).post(b"[]", PATIENCE) == b"[]"
 
 
 def test_an_answer_that_is_late_is_not_waited_for(serve: Serve, client_of: ClientOf) -> None:
@@ -225,12 +234,19 @@ def test_a_closed_client_leaves_no_connection_open(client_of: ClientOf, tmp_path
         assert endpoint.bodies == []
 
 
-def test_no_connection_is_told_without_the_url(serve: Serve, client_of: ClientOf) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [
+        ("http", "no connection to it, or it broke (http:// is for addresses of one's own network only)"),
+        ("https", "no connection to it, or it broke"),
+    ],
+)
+def test_no_connection_is_told_without_the_url(client_of: ClientOf, scheme: str, said: str) -> None:
     with fake_endpoint(lambda body: body) as endpoint:
-        client = client_of(endpoint)
+        client = client_of(endpoint, scheme)
     with pytest.raises(EndpointError) as caught:
         client.post(b"[]", PATIENCE)
-    assert "KEY" not in str(caught.value)
+    assert str(caught.value) == said
     assert "KEY" not in repr(caught.value.__cause__)
 
 

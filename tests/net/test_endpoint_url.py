@@ -13,6 +13,8 @@ from postroom.net.endpoint_url import EndpointUrl, read_endpoint_url
     [
         ("https://rpc.example/v3/KEY", ("https", "rpc.example", 443, "/v3/KEY")),
         ("HTTPS://RPC.Example:8443", ("https", "rpc.example", 8443, "/")),
+        ("https://rpc.example:1", ("https", "rpc.example", 1, "/")),
+        ("https://rpc.example:65535", ("https", "rpc.example", 65_535, "/")),
         ("http://127.0.0.1:8545/", ("http", "127.0.0.1", 8545, "/")),
         ("http://[::1]:8545/a?b=c", ("http", "::1", 8545, "/a?b=c")),
         ("http://[::ffff:127.0.0.1]/", ("http", "::ffff:127.0.0.1", 80, "/")),

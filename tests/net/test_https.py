@@ -633,6 +633,14 @@ def test_ip_literals_are_accepted_if_private_addresses_are(authority, ca_file) -
         server.close()
 
 
+@pytest.mark.parametrize(("status", "may"), [
+    (200, False), (301, False), (404, False), (407, False), (408, True), (409, False), (424, False), (425, True),
+    (426, False), (428, False), (429, True), (430, False), (499, False), (500, True), (503, True), (599, True),
+])  # fmt: skip
+def test_a_fault_of_the_server_or_a_request_too_early_may_be_answered_otherwise_soon(status: int, may: bool) -> None:
+    assert HttpsResponse(status, {}, b"").may_change_soon is may
+
+
 # --- who proves to be whom ----------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field, replace
 
 import pytest
-from tests.protocols.dcp.guarded import NOW, OWNER, US, numbered
+from tests.protocols.dcp.guarded import NOW, OWNER, US, at_once, numbered
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
@@ -65,7 +65,7 @@ def connected(random: object) -> tuple[ConnectionInitiator, Guardian]:
     receiver = Receiver(frozenset({US.address}), NamesOfIdentities([names]), MemoryStore(), lambda: bytes_of(16).hex())
     guardian = Guardian(receiver, names, {US.address: US}, bytes_of)
     initiator = ConnectionInitiator(OWNER, store=MemoryStore(), random=bytes_of)
-    answer = guardian.answer(initiator.connect(AT), NOW, lambda _: None).data
+    answer = guardian.answer(initiator.connect(AT), NOW, at_once(lambda _: None)).data
     [opened] = initiator.receive(answer, AT)
     assert isinstance(opened, SessionOpened)
     return initiator, guardian
@@ -77,7 +77,7 @@ def watching() -> tuple[ConnectionInitiator, tuple[str, str], bytes]:
     watch, other = (initiator.send(NewRequest(new_payload(name))) for name in ("watch", "status"))
     [message] = initiator.messages(AT)
     answer = guardian.answer(
-        message, NOW, lambda admitted: AnsweredLater() if admitted.operation == "watch" else {"waiting": 0}
+        message, NOW, at_once(lambda admitted: AnsweredLater() if admitted.operation == "watch" else {"waiting": 0})
     )
     return initiator, (watch, other), answer.data
 

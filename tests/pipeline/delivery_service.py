@@ -151,6 +151,7 @@ class DeliveryService:
         return Dm3Judge(
             keys=self.keys,
             profiles=self.profiles(),
+            look_ups=self.stack.look_ups,
             clock=self.stack.clock,
             times=TIMES,
             unverified_seconds=UNVERIFIED_SECONDS,

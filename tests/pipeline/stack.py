@@ -5,7 +5,7 @@ The outside is in memory.
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -36,11 +36,12 @@ from postroom.pipeline.claims import Claim, Pointer, QueuedClaim, unpack
 from postroom.pipeline.dead_letters import DeadLetterHandler
 from postroom.pipeline.filing import Filing
 from postroom.pipeline.judges.nlweb import NlwebJudge
+from postroom.pipeline.look_ups import LookUps
 from postroom.pipeline.nlweb_inbox import NlwebInbox, Posted
 from postroom.pipeline.outcomes import Outcome
 from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.verdicts import Judge
-from postroom.pipeline.worker import BatchReport, Record, Worker
+from postroom.pipeline.worker import BatchReport, Record, Source, Worker
 from postroom.protocols.nlweb.schema import NLWEB, Dialect
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -90,7 +91,7 @@ class PipelineStack:
     pool: Executor = field(default_factory=SerialExecutor)
     feedback_an_hour: int = 60
     quota: Quota = field(default_factory=Quota)
-    silent_zone: str | None = None
+    silent_zone: Callable[[str], str | None] = lambda _domain: None
     further_judges: dict[Protocol, Judge] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -105,6 +106,8 @@ class PipelineStack:
         self.register, self.objects, self.reader = storage.register, storage.objects, storage.reader
         self.seen, self.feedback_log, self.outbox = storage.seen, storage.feedback_log, storage.outbox
         self.targets, self.webhook_keys, self.usages = storage.targets, storage.webhook_keys, storage.usages
+        # Of one process, which lives for as long as the test.
+        self.look_ups = LookUps(self.clock)
         self.operators.put_domain(Domain(SHOP, inbox=True, buffer=True, feedback="buffer.shop.com"))
         for rule in (
             SubjectRule(NOTIFY, Treatment.MAILBOX, SHOP),
@@ -120,8 +123,9 @@ class PipelineStack:
         made.storage.webhook_keys = self.webhook_keys
         made.storage.quota = self.quota
         made.names.sender_keys = made.names.sender_keys_for_requests = self.keys
-        made.names.silent_zone = lambda _domain: self.silent_zone
-        made.names.is_silent = lambda _domain: self.silent_zone is not None
+        made.names.look_ups = self.look_ups
+        made.names.silent_zone = lambda domain: self.silent_zone(domain)
+        made.names.is_silent = lambda domain: self.silent_zone(domain) is not None
         made.pipeline.handlers = self.handlers
         made.pipeline.forwarding = self.forwarding
         made.pipeline.pool = self.pool
@@ -206,9 +210,17 @@ class PipelineStack:
     def work(self, *records: Record) -> BatchReport:
         return self.worker().work(records)
 
+    def look_up(self) -> BatchReport:
+        """Process what is in the queue of look-ups, as one batch; the queue is empty then."""
+        records = [self.record(body) for body in self.deployed.bodies("LookUpsQueue")]
+        self.deployed.empty("LookUpsQueue")
+        return self.worker().work(records, Source.LOOK_UPS)
+
     def settle(self, record: Record) -> Outcome:
-        """Process one claim, which must be deleted from the queue."""
+        """Process one claim, which must be deleted from the queue, also from that of look-ups."""
         report = self.work(record)
+        if report.to_look_up:
+            report = self.look_up()
         assert report.failed == ()
         [outcome] = report.outcomes
         return outcome

@@ -26,6 +26,7 @@ from postroom.outbound.discard_messages import DiscardNotification
 from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.nlweb_inbox import Posted
 from postroom.pipeline.outcomes import ClaimOutcome
+from postroom.pipeline.worker import Source
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED, SIGNATURE_INVALID, UNEXPECTED_SUBJECT
 from postroom.storage.mail.register import ACKED, DUPLICATE
 
@@ -149,7 +150,7 @@ def test_the_object_of_a_retry_stays_until_it_is_decided(stack: PipelineStack) -
 
 
 def test_the_object_of_a_claim_that_waits_for_a_silent_zone_stays(stack: PipelineStack) -> None:
-    stack.silent_zone, stack.keys.published[SENDER_KEY_NAME] = SENDER, NotNowError(KEY_LOOKUP_FAILED)
+    stack.silent_zone, stack.keys.published[SENDER_KEY_NAME] = lambda _: SENDER, NotNowError(KEY_LOOKUP_FAILED)
     record = stack.pointed(stack.queued(stack.envelope()))
     stack.settle(record)
     assert len(stack.claim_objects()) == 1
@@ -164,7 +165,7 @@ def test_the_object_of_a_suspect_stays_until_it_is_decided(stack: PipelineStack)
     stack.work(replace(record, received=3))
     assert len(stack.claim_objects()) == 1
     [suspect] = stack.deployed.bodies("SuspectsQueue")
-    assert stack.worker().work([stack.record(suspect)], suspects=True).failed == ()
+    assert stack.worker().work([stack.record(suspect)], Source.SUSPECTS).failed == ()
     assert stack.claim_objects() == []
 
 
@@ -284,6 +285,7 @@ def test_the_object_of_a_message_that_could_not_be_queued_stays(stack: PipelineS
     """No 200 was given. The inbox may not delete, and the queue may have the claim in spite of the error."""
     clients = new_clients()
     with Stubber(clients.sqs) as stub:
+        stub.add_client_error("get_queue_attributes", "ServiceUnavailable", http_status_code=503)
         stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
         answer = stack.inbox(clients).post(Posted(stack.envelope(body=LARGE), "application/json", "", "192.0.2.1"))
     assert (answer.status, answer.reason) == (503, NOT_QUEUED)

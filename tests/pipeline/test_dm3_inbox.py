@@ -3,8 +3,8 @@ checks" and "JSON-RPC")."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
@@ -21,6 +21,7 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.leaky_bucket import LeakyBucket
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, WRONG_CONTENT_ENCODING
 from postroom.http.response import MAX_ANSWER_BYTES
+from postroom.names.profiles import Profiles
 from postroom.names.registry import FRESH_SECONDS
 from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.dm3_inbox import (
@@ -515,6 +516,14 @@ def test_an_instance_reads_the_directory_at_a_limited_rate(service: DeliveryServ
     assert counted.reads == MAX_BATCH + 1, "what is cached is not read, and never refused"
 
 
+def test_a_receiver_that_a_body_may_not_read_any_more_takes_no_read_from_other_bodies(service: DeliveryService) -> None:
+    service.reads = LeakyBucket(READS_PER_SECOND, MAX_BATCH, service.stack.clock)
+    inbox = service.inbox()
+    inbox.post(extensions(f"stranger{number}.eth" for number in range(MAX_BATCH)), "192.0.2.1")
+    [said] = json.loads(inbox.post(extensions([BOB]), "192.0.2.2").body)
+    assert "result" in said
+
+
 def test_a_receiver_whose_own_profile_is_missing_is_not_mistaken_for_the_sender(service: DeliveryService) -> None:
     service.open(MALLORY)
     said = service.submit(service.envelope(to=MALLORY))
@@ -602,6 +611,37 @@ def test_a_call_costs_two_look_ups_and_a_third_if_the_senders_key_fails(service:
     for further in ([ALICE], []):
         assert refusal(submitted(MALLORY)) == (-32003, "SenderSignatureInvalid")
         assert asked == further
+
+
+def test_the_look_ups_of_a_sender_and_of_a_receiver_count_apart_and_the_senders_anew_if_the_key_fails(
+    service: DeliveryService,
+) -> None:
+    senders, receivers = [], []
+
+    @contextmanager
+    def noted(domain: str, found: list[str]) -> Iterator[bool]:
+        found.append(domain)
+        yield True
+
+    inbox = replace(
+        service.inbox(),
+        profiles=Profiles(
+            service.registry,
+            service.stack.clock,
+            senders=lambda domain: noted(domain, senders),
+            receivers=lambda domain: noted(domain, receivers),
+        ),
+    )
+
+    def submit(signer: str) -> None:
+        call = {"jsonrpc": "2.0", "method": "dm3_submitMessage", "params": [service.envelope(signer=signer).as_json()]}
+        inbox.post(json.dumps({**call, "id": 1}).encode(), "192.0.2.1")
+
+    submit(ALICE)
+    assert (senders, receivers) == ([ALICE], [BOB])
+    service.stack.clock.now += FRESH_SECONDS
+    submit(MALLORY)
+    assert (senders, receivers) == ([ALICE] * 2, [BOB])
 
 
 def test_forged_mail_costs_a_look_up_every_two_seconds_at_most(service: DeliveryService) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from tests.aws import gate_calls, new_clients
 from tests.pipeline.delivery_service import ALICE, BOB, MALLORY, UNVERIFIED_SECONDS, DeliveryService
-from tests.pipeline.stack import DAY, HORIZON, RETAIN, PipelineStack
+from tests.pipeline.stack import DAY, HORIZON, RETAIN, SENDER_KEY_NAME, PipelineStack
 from tests.pipeline.stage import Choose, Stage, all_schedules, gate_of
 
 from postroom.core.errors import NotNowError
@@ -230,6 +230,7 @@ def test_a_dead_letter_near_the_horizon_is_undeliverable_and_nobody_is_told(serv
 
 
 def test_one_batch_holds_both_protocols(service: DeliveryService) -> None:
+    service.stack.keys.find(SENDER_KEY_NAME)
     mixed = [service.queued(service.envelope()), service.stack.queued(service.stack.envelope())]
     report = service.stack.work(*mixed)
     assert [outcome.fate for outcome in report.outcomes] == [ClaimOutcome.ACCEPTED, ClaimOutcome.ACCEPTED]

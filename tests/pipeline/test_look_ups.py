@@ -64,7 +64,7 @@ class Crowd:
         parts.pipeline.handlers = FakeHandlers()
         return parts.pipeline.nlweb_inbox
 
-    def asking(self) -> Ask:
+    def asking(self, _seconds: float) -> Ask:
         """Silent resolvers; while they are waited for, the next requests come."""
 
         def ask(question: Question) -> Answer:

@@ -6,7 +6,21 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 from tests.aws import new_clients
-from tests.pipeline.stack import ASK, MAX_BYTES, NOTIFY, ORDER, OTHER_KEY, SENDER, SHOP, UNKNOWN, PipelineStack, said
+from tests.pipeline.stack import (
+    ASK,
+    MAX_AGE,
+    MAX_BYTES,
+    NOTIFY,
+    NOW,
+    ORDER,
+    OTHER_KEY,
+    RETAIN,
+    SENDER,
+    SHOP,
+    UNKNOWN,
+    PipelineStack,
+    said,
+)
 
 from postroom.core.canonical import jcs
 from postroom.core.errors import NotNowError, TheirError
@@ -222,6 +236,7 @@ def test_no_queue_message_is_larger_than_sqs_takes(stack: PipelineStack, size: i
 def test_no_message_is_answered_200_before_it_is_queued(stack: PipelineStack) -> None:
     clients = new_clients()
     with Stubber(clients.sqs) as stub:
+        stub.add_client_error("get_queue_attributes", "ServiceUnavailable", http_status_code=503)
         stub.add_client_error("send_message", "ServiceUnavailable", http_status_code=503)
         before = stack.deployed.dump()
         answer = stack.inbox(clients).post(posted(stack.envelope()))
@@ -301,6 +316,13 @@ def test_a_duplicate_gets_the_remembered_reply_and_is_not_executed(stack: Pipeli
     answers = [stack.post(body) for _ in range(3)]
     assert {answer.body for answer in answers} == {answers[0].body}
     assert len(stack.handlers.calls) == 1
+
+
+def test_a_reply_is_remembered_for_as_long_as_the_identity_of_a_filed_message(stack: PipelineStack) -> None:
+    count_calls(stack)
+    stack.post(stack.envelope(ASK))
+    [seen] = stack.deployed.rows("SeenTable")
+    assert int(seen["ttl"]["N"]) == int(NOW) + MAX_AGE + RETAIN
 
 
 def test_a_long_reply_is_remembered_too(stack: PipelineStack) -> None:

@@ -15,27 +15,30 @@ from postroom.core.errors import NotNowError, OurError, TheirError
 from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE, TOO_LATE
 from postroom.crypto.rsa_ed25519 import PublicKey
+from postroom.http.response import HttpResponse
 from postroom.outbound.ports import Clock
-from postroom.pipeline import silent_zones, worker
+from postroom.pipeline import silent_zones
+from postroom.pipeline.look_ups import LookUps
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.pipeline.ports import SenderKey
+from postroom.pipeline.silence import ZoneSilentError
 from postroom.pipeline.silent_zones import (
     LONGEST_SECONDS,
     LOOK_UP_SECONDS,
-    MAX_WAITING,
-    MAX_WAITING_OF_ZONE,
     PROVEN_SECONDS,
     PROVEN_SILENT_SECONDS,
     PatientKeys,
-    ZoneSilentError,
     seconds_silent,
 )
 from postroom.pipeline.waiting import UNKNOWN_SECONDS, WaitingRecord
 from postroom.protocols.nlweb.reasons import DNSSEC_TOO_COSTLY, KEY_LOOKUP_FAILED, KEY_NOT_FOUND, SENDER_DNS_SILENT
-from postroom.storage.limits.sender_zones import DomainProof, ZoneState
+from postroom.storage.limits.sender_zones import DomainProof, SenderZones, ZoneState
+from postroom.storage.limits.waiting_periods import PERIOD_SECONDS, period_of
 
 WEEK = 7 * DAY
 assert WEEK == HORIZON
+ONE = {period_of(NOW): 1}
+"""The counts of a zone for which a claim began to wait."""
 
 
 @dataclass
@@ -53,7 +56,7 @@ class HiddenMessages(FakeHideQueue):
 @pytest.fixture
 def silent(stack: PipelineStack) -> PipelineStack:
     """Below sender.com, no name answers."""
-    stack.silent_zone = SENDER
+    stack.silent_zone = lambda _: SENDER
     stack.keys.published[SENDER_KEY_NAME] = NotNowError(KEY_LOOKUP_FAILED)
     return stack
 
@@ -65,6 +68,11 @@ def name(number: int) -> str:
 def silence(stack: PipelineStack, *domains: str) -> None:
     for domain in domains:
         stack.keys.published[f"nlweb._domainkey.{domain}"] = NotNowError(KEY_LOOKUP_FAILED)
+
+
+def counted(stack: PipelineStack, zone: str = SENDER) -> int:
+    """The claims that wait for a zone, by its counts."""
+    return stack.parts().storage.sender_zones.read(zone).waiting(stack.clock.now)
 
 
 def waiting(stack: PipelineStack) -> list[WaitingRecord]:
@@ -133,7 +141,7 @@ def test_all_claims_of_a_zone_share_its_look_ups_whatever_their_names(silent: Pi
     assert len(silent.keys.lookups) == 1
     play(silent, NOW + WEEK - DAY)
     assert len(silent.keys.lookups) <= 40
-    assert silent.parts().storage.sender_zones.read(SENDER).waiting == 5
+    assert counted(silent) == 5
 
 
 def test_when_the_zone_answers_its_claims_are_judged(silent: PipelineStack) -> None:
@@ -191,9 +199,9 @@ def test_a_look_up_counts_before_it_is_made(silent: PipelineStack) -> None:
         PatientKeys(
             keys=Kills(),  # type: ignore[arg-type]
             zones=zones, zones_of=lambda _: [SENDER], silent_zone=lambda _: SENDER, is_silent=lambda _: True,
-            clock=silent.clock,
+            look_ups=LookUps(silent.clock), clock=silent.clock,
         ).find(SENDER_KEY_NAME)  # fmt: skip
-    assert zones.read(SENDER) == ZoneState(2, int(NOW) + 5 + LOOK_UP_SECONDS, 1)
+    assert zones.read(SENDER) == ZoneState(2, int(NOW) + 5 + LOOK_UP_SECONDS, ONE)
 
 
 def test_while_a_zone_is_asked_its_other_claims_wait_for_the_result_and_not_for_the_next_look_up(
@@ -226,6 +234,7 @@ def test_while_a_zone_is_asked_its_other_claims_wait_for_the_result_and_not_for_
         zones_of=lambda _: [SENDER],
         silent_zone=lambda _: SENDER,
         is_silent=lambda _: True,
+        look_ups=LookUps(silent.clock),
         clock=silent.clock,
     ).find(SENDER_KEY_NAME)
     assert seen == [LOOK_UP_SECONDS]
@@ -251,12 +260,12 @@ def test_of_two_workers_one_makes_the_look_up_that_is_due(silent: PipelineStack)
     silent.settle(silent.queued(silent.envelope()))
     zones, known = silent.parts().storage.sender_zones, ZoneState(1, int(NOW) + 5)
     now = int(NOW) + 5
-    assert zones.silence(SENDER, known, now, now + 15) == (ZoneState(2, now + 15, 1), True)
-    assert zones.silence(SENDER, known, now, now + 15) == (ZoneState(2, now + 15, 1), False)
+    assert zones.silence(SENDER, known, now, now + 15) == (ZoneState(2, now + 15, ONE), True)
+    assert zones.silence(SENDER, known, now, now + 15) == (ZoneState(2, now + 15, ONE), False)
 
 
 def test_a_claim_is_hidden_for_a_while_if_nothing_can_be_said_of_its_zone(silent: PipelineStack) -> None:
-    silent.silent_zone = None
+    silent.silent_zone = lambda _: None
     queue = HiddenMessages(clock=silent.clock)
     pipeline = silent.parts().pipeline
     waiting_claims = replace(pipeline.waiting_claims, waiting=queue)
@@ -322,7 +331,7 @@ def test_the_turn_of_a_zone_is_not_taken_while_a_zone_below_it_is_silent(silent:
 
 def test_a_failure_is_charged_to_the_zone_that_did_not_answer_and_not_to_those_above_it(silent: PipelineStack) -> None:
     silence(silent, f"a.{name(1)}")
-    silent.silent_zone = name(1)
+    silent.silent_zone = lambda _: name(1)
     zones = silent.parts().storage.sender_zones
     now = int(NOW)
     zones.silence(SENDER, ZoneState(), now - 10, now - 5)
@@ -337,7 +346,123 @@ def test_a_claim_that_begins_to_wait_again_is_counted_once(silent: PipelineStack
     [body] = silent.deployed.bodies("WaitingQueue")
     silent.settle(silent.record(body))
     assert len(silent.deployed.bodies("WaitingQueue")) == 2
-    assert silent.parts().storage.sender_zones.backlog().waiting == 1
+    assert counted(silent) == 1
+
+
+# ---- the counts of zones ---------------------------------------------------------------------------------------
+
+
+def test_a_claim_is_counted_once_in_each_period_in_which_it_waits(silent: PipelineStack) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    play(silent, NOW + 2 * DAY)
+    counts = silent.parts().storage.sender_zones.read(SENDER).counts
+    assert period_of(silent.clock.now) - 1 in counts
+    assert set(counts.values()) == {1}
+    assert counted(silent) == 1
+
+
+def test_the_count_of_a_zone_falls_when_its_claims_have_left(silent: PipelineStack) -> None:
+    for _ in range(3):
+        silent.settle(silent.queued(silent.envelope()))
+    play(silent, NOW + DAY)
+    silent.keys.published[SENDER_KEY_NAME] = SENDER_KEY.public
+    assert play(silent, NOW + WEEK).visible_at == {}
+    assert counted(silent) == 3
+    silent.clock.now += 2 * PERIOD_SECONDS
+    assert counted(silent) == 0
+
+
+def test_a_zone_that_answers_for_one_name_does_not_empty_its_count_or_that_of_the_zone_above(
+    silent: PipelineStack,
+) -> None:
+    """Whoever holds the zone could otherwise fill the queue by themselves."""
+    below = f"a.{name(1)}"
+    silence(silent, below)
+    silent.silent_zone = lambda _: name(1)
+    silent.settle(silent.queued(silent.envelope(sender=below)))
+    assert (counted(silent, name(1)), counted(silent)) == (1, 1)
+    silent.clock.now += 5
+    silent.settle(silent.queued(silent.envelope(sender=f"b.{name(1)}")))
+    assert not silent.parts().storage.sender_zones.read(name(1)).is_silent
+    assert (counted(silent, name(1)), counted(silent)) == (1, 1)
+
+
+def test_the_claims_of_a_batch_that_wait_for_a_zone_are_counted_in_one_write(silent: PipelineStack) -> None:
+    silent.settle(silent.queued(silent.envelope()))
+    silent.clock.now = PERIOD_SECONDS * (period_of(NOW) + 1) - 60
+    clients = new_clients()
+    waiting_claims = silent.parts(clients).pipeline.waiting_claims
+    with pytest.raises(ZoneSilentError):
+        waiting_claims.keys.find(SENDER_KEY_NAME)
+    body = json.dumps({"key": SENDER_KEY_NAME, "received_at_ms": int(NOW * 1000)})
+    records = [WaitingRecord(f"w{number}", body, f"r{number}") for number in range(10)]
+    calls = calls_of(clients)
+    assert len(waiting_claims.look_again(records)) == 10
+    # It is hidden for less than a minute: the period does not end meanwhile.
+    assert calls == Counter(ChangeMessageVisibilityBatch=1)
+    silent.clock.now += 58
+    calls.clear()
+    with pytest.raises(ZoneSilentError):
+        waiting_claims.keys.find(SENDER_KEY_NAME)
+    calls.clear()
+    assert len(waiting_claims.look_again(records)) == 10
+    assert calls == Counter(ChangeMessageVisibilityBatch=1, UpdateItem=1)
+    silent.clock.now += 60
+    assert counted(silent) == 10
+
+
+@pytest.mark.parametrize("error", [NotNowError(STORE_UNAVAILABLE), OurError("access is denied")])
+def test_claims_that_cannot_be_counted_wait_and_those_that_were_sent_on_are_done(
+    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    answers = "nlweb._domainkey.answers.com"
+    silent.keys.published[answers] = SENDER_KEY.public
+    silent.clock.now = PERIOD_SECONDS * (period_of(NOW) + 1) - 2
+    records = [
+        WaitingRecord(key_name, json.dumps({"key": key_name, "received_at_ms": int(NOW * 1000)}), key_name)
+        for key_name in (SENDER_KEY_NAME, answers)
+    ]
+    monkeypatch.setattr(SenderZones, "count", refuse)
+    queue = HiddenMessages(clock=silent.clock)
+    waiting_claims = replace(silent.parts().pipeline.waiting_claims, waiting=queue)
+    assert waiting_claims.look_again(records) == [SENDER_KEY_NAME]
+    assert list(queue.visible_at) == [SENDER_KEY_NAME]
+    assert len(silent.deployed.bodies("RetryQueue")) == 1
+
+
+def test_claims_that_could_not_be_hidden_are_not_counted(silent: PipelineStack) -> None:
+    class Refusing(FakeHideQueue):
+        def hide(self, seconds: Mapping[str, int]) -> None:
+            raise NotNowError(STORE_UNAVAILABLE)
+
+    silent.clock.now = PERIOD_SECONDS * (period_of(NOW) + 1) - 2
+    body = json.dumps({"key": SENDER_KEY_NAME, "received_at_ms": int(NOW * 1000)})
+    waiting_claims = replace(silent.parts().pipeline.waiting_claims, waiting=Refusing())
+    assert waiting_claims.look_again([WaitingRecord("w", body, "r")]) == ["w"]
+    silent.clock.now += 2
+    assert counted(silent) == 0
+
+
+def test_a_new_claim_that_cannot_be_counted_waits(silent: PipelineStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise NotNowError(STORE_UNAVAILABLE)
+
+    monkeypatch.setattr(SenderZones, "count", refuse)
+    silent.settle(silent.queued(silent.envelope()))
+    assert len(silent.deployed.bodies("WaitingQueue")) == 1
+    assert silent.deployed.bodies("RetryQueue") == []
+
+
+def test_a_zones_row_keeps_no_counts_that_nobody_reads(stack: PipelineStack) -> None:
+    zones = stack.parts().storage.sender_zones
+    for day in range(30):
+        now = int(NOW) + day * DAY
+        zones.count(SENDER, period_of(now), 1, now)
+        zones.count(SENDER, period_of(now) + 1, 1, now)
+    assert sorted(zones.read(SENDER).counts) == [period_of(now), period_of(now) + 1]
 
 
 # ---- proven domains, and faults of our own ---------------------------------------------------------------------
@@ -394,7 +519,7 @@ def test_a_name_that_fails_does_not_make_its_proven_domain_silent(
     """A stranger chooses the selector."""
     zones = silent.parts().storage.sender_zones
     zones.prove(SENDER, int(NOW) + PROVEN_SECONDS)
-    silent.silent_zone = silent_zone
+    silent.silent_zone = lambda _: silent_zone
     silent.keys.published[SENDER_KEY_NAME] = NotNowError(reason)
     for hour in range(3):
         silent.clock.now = NOW + 3600 * hour
@@ -405,7 +530,7 @@ def test_a_name_that_fails_does_not_make_its_proven_domain_silent(
 def test_a_look_up_that_fails_because_of_our_own_resolvers_is_taken_back(silent: PipelineStack) -> None:
     zones, now = silent.parts().storage.sender_zones, int(NOW)
     zones.silence(SENDER, ZoneState(), now - 10, now - 5)
-    silent.silent_zone = None
+    silent.silent_zone = lambda _: None
     silent.settle(silent.queued(silent.envelope()))
     assert zones.read(SENDER) == ZoneState(1, now + LOOK_UP_SECONDS)
 
@@ -441,14 +566,14 @@ def test_a_key_in_memory_takes_no_request(stack: PipelineStack) -> None:
 
 
 def test_a_fault_of_our_own_resolvers_makes_no_zone_silent(silent: PipelineStack) -> None:
-    silent.silent_zone = None
+    silent.silent_zone = lambda _: None
     silent.settle(silent.queued(silent.envelope()))
     assert len(silent.deployed.bodies("RetryQueue")) == 1
     assert silent.parts().storage.sender_zones.read(SENDER) == ZoneState()
 
 
 def test_a_domain_that_is_too_costly_waits_as_a_silent_one_does(silent: PipelineStack) -> None:
-    silent.silent_zone = None
+    silent.silent_zone = lambda _: None
     silent.keys.published[SENDER_KEY_NAME] = NotNowError(DNSSEC_TOO_COSTLY)
     assert silent.settle(silent.queued(silent.envelope())).reason is DNSSEC_TOO_COSTLY
     play(silent, NOW + 2 * WEEK)
@@ -459,18 +584,35 @@ def test_a_domain_that_is_too_costly_waits_as_a_silent_one_does(silent: Pipeline
 
 
 def fill(stack: PipelineStack, zone: str, number: int) -> None:
-    """So many claims wait for a zone: all but one are counted without being made."""
-    zones, now = stack.parts().storage.sender_zones, int(stack.clock.now)
-    zones.silence(zone, ZoneState(), now, now + LONGEST_SECONDS)
+    """So many claims wait for a zone, which was looked up just now."""
+    storage, now = stack.parts().storage, int(stack.clock.now)
+    storage.sender_zones.silence(zone, ZoneState(), now, now + LONGEST_SECONDS)
+    storage.sender_zones.count(zone, period_of(now), number, now)
     for _ in range(number):
-        zones.wait(zone, now, above=zone, most_of_zone=MAX_WAITING_OF_ZONE, most=MAX_WAITING)
+        storage.waiting_queue.send("{}")
 
 
-def test_beyond_the_limit_the_inbox_takes_no_message_of_a_silent_zone(
-    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def limits(silent: PipelineStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones, in the same order. What was accepted before a message has been judged, and does not wait."""
+    post, sqs, queue = silent.post, silent.deployed.clients.sqs, silent.deployed.queues["ClaimsQueue"]
+
+    def post_after_others(body: bytes) -> HttpResponse:
+        while claims := sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10).get("Messages"):
+            for claim in claims:
+                sqs.delete_message(QueueUrl=queue, ReceiptHandle=claim["ReceiptHandle"])
+        return post(body)
+
+    monkeypatch.setattr(silent, "post", post_after_others)
     monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_ZONE", 3)
-    monkeypatch.setattr("tests.pipeline.test_silent_zones.MAX_WAITING_OF_ZONE", 3)
+    monkeypatch.setattr(silent_zones, "MAX_WAITING", 5)
+    monkeypatch.setattr(silent_zones, "SCARCE_WAITING", 7)
+    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_NEW_ZONES", 9)
+    monkeypatch.setattr(silent_zones, "MOST_WAITING", 11)
+
+
+@pytest.mark.usefixtures("limits")
+def test_beyond_the_limit_the_inbox_takes_no_message_of_a_silent_zone(silent: PipelineStack) -> None:
     silent.operators.put_wallet("125a5c75-cb72-43d2-9695-37026dfcaa48", SENDER_KEY.public.spki())
     fill(silent, SENDER, 2)
     assert silent.post(silent.envelope(sender=name(1))).status == 200
@@ -488,34 +630,75 @@ def test_beyond_the_limit_the_inbox_takes_no_message_of_a_silent_zone(
     assert silent.post(silent.envelope(sender=name(1))).status == 200
 
 
-def test_beyond_the_limit_for_all_the_inbox_takes_no_message_of_any_silent_zone(
-    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(silent_zones, "MAX_WAITING", 4)
-    monkeypatch.setattr("tests.pipeline.test_silent_zones.MAX_WAITING", 4)
+@pytest.mark.usefixtures("limits")
+def test_beyond_the_limit_for_all_the_inbox_takes_no_message_of_any_silent_zone(silent: PipelineStack) -> None:
     fill(silent, "one.com", 2)
     fill(silent, "two.com", 2)
-    assert silent.post(silent.envelope(sender="one.com")).reason is SENDER_DNS_SILENT
-    assert silent.post(silent.envelope(sender="three.com")).status == 200
-    silent.clock.now += WEEK + 1
     assert silent.post(silent.envelope(sender="one.com")).status == 200
+    fill(silent, "three.com", 1)
+    assert silent.post(silent.envelope(sender="one.com")).reason is SENDER_DNS_SILENT
+    assert silent.post(silent.envelope(sender="four.com")).status == 200
 
 
+@pytest.mark.usefixtures("limits")
+def test_claims_that_are_visible_delayed_or_hidden_wait(silent: PipelineStack) -> None:
+    fill(silent, "one.com", 3)
+    silent.parts().storage.waiting_queue.send("{}", 900)
+    silent.deployed.clients.sqs.receive_message(QueueUrl=silent.deployed.queues["WaitingQueue"], VisibilityTimeout=99)
+    assert silent.post(silent.envelope(sender=name(1))).status == 200
+    fill(silent, SENDER, 1)
+    assert silent.post(silent.envelope(sender=name(1))).reason is SENDER_DNS_SILENT
+
+
+@pytest.mark.usefixtures("limits")
+def test_new_senders_are_refused_only_until_the_forged_claims_have_left_the_queue(silent: PipelineStack) -> None:
+    silence(silent, "new.com")
+    fill(silent, "one.com", 9)
+    clients = new_clients()
+    inbox = silent.parts(clients).pipeline.silent_senders
+    with pytest.raises(NotNowError):
+        inbox.admit("nlweb._domainkey.new.com")
+    silent.deployed.empty("WaitingQueue")
+    silent.clock.now += 11
+    inbox.admit("nlweb._domainkey.new.com")
+    inbox.admit("nlweb._domainkey.one.com")
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_queue_that_cannot_be_read_refuses_nobody_and_is_asked_again_in_ten_seconds(silent: PipelineStack) -> None:
+    fill(silent, SENDER, 9)
+    asked = [NotNowError(STORE_UNAVAILABLE)] * 2
+
+    def length() -> int:
+        if asked:
+            raise asked.pop()
+        return 9
+
+    storage = silent.parts().storage
+    inbox = silent_zones.SilentSenders(silent.keys, storage.sender_zones, length, lambda _: [SENDER], silent.clock)
+    for second in range(20):
+        silent.clock.now = NOW + second
+        inbox.admit(SENDER_KEY_NAME)
+    assert asked == []
+    silent.clock.now += 1
+    with pytest.raises(NotNowError) as error:
+        inbox.admit(SENDER_KEY_NAME)
+    assert error.value.reason is SENDER_DNS_SILENT
+
+
+@pytest.mark.usefixtures("limits")
 def test_a_server_that_is_silent_for_each_name_as_for_a_zone_fills_the_limit_of_all_for_its_own_names(
-    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
+    silent: PipelineStack,
 ) -> None:
-    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_ZONE", 3)
-    monkeypatch.setattr(silent_zones, "MAX_WAITING", 4)
-    monkeypatch.setattr(worker, "MAX_WAITING", 4)
-    fill(silent, "other.com", 1)
+    fill(silent, "other.com", 2)
     for number in range(3):
         silence(silent, name(number))
-        silent.silent_zone = name(number)
+        silent.silent_zone = lambda domain: domain
         assert silent.post(silent.envelope(sender=name(number))).status == 200
         silent.settle(silent.queued(silent.envelope(sender=name(number))))
     zones = silent.parts().storage.sender_zones
-    assert (zones.read(SENDER).waiting, zones.backlog().waiting) == (3, 4)
-    silent.clock.now += 11  # the inbox looks again
+    assert (counted(silent), silent.parts().storage.waiting_queue.length()) == (3, 5)
+    silence(silent, name(99))
     refused = silent.post(silent.envelope(sender=name(99)))
     assert (refused.status, refused.reason) == (503, SENDER_DNS_SILENT)
     # The domain itself is not silent, and others are not concerned.
@@ -525,26 +708,75 @@ def test_a_server_that_is_silent_for_each_name_as_for_a_zone_fills_the_limit_of_
     assert silent.post(silent.envelope(sender=name(98))).status == 200
 
 
-def test_far_beyond_the_limit_the_inbox_takes_messages_of_proven_domains_only(
-    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("limits")
+def test_far_beyond_the_limit_the_inbox_takes_messages_only_of_domains_that_are_proven_or_answer(
+    silent: PipelineStack,
 ) -> None:
-    monkeypatch.setattr("tests.pipeline.test_silent_zones.MAX_WAITING", 4)
-    monkeypatch.setattr(silent_zones, "MAX_WAITING", 4)
-    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_NEW_ZONES", 6)
-    fill(silent, "one.com", 5)
+    fill(silent, "one.com", 8)
     assert silent.post(silent.envelope(sender="new.com")).status == 200
-    silent.clock.now += 11
     fill(silent, "two.com", 1)
+    silence(silent, "new.com")
     assert silent.post(silent.envelope(sender="new.com")).reason is SENDER_DNS_SILENT
     silent.parts().storage.sender_zones.prove("new.com", int(NOW) + DAY)
     assert silent.post(silent.envelope(sender="new.com")).status == 200
 
 
-def test_a_proven_domain_that_is_silent_for_an_hour_is_refused_as_others_are(
-    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize("others", [{SENDER: 3, "one.com": 2}, {"one.com": 9}], ids=["below its domain", "in all"])
+def test_a_new_sender_whose_key_is_found_at_once_is_not_refused_because_of_the_claims_of_others(
+    silent: PipelineStack, others: dict[str, int]
 ) -> None:
-    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_ZONE", 3)
-    monkeypatch.setattr("tests.pipeline.test_silent_zones.MAX_WAITING_OF_ZONE", 3)
+    """Forged claims whose zones never answer wait for a week."""
+    for zone, number in others.items():
+        fill(silent, zone, number)
+    silent.clock.now += LONGEST_SECONDS
+    for new, found in ((name(1), SENDER_KEY.public), (name(2), TheirError(KEY_NOT_FOUND))):
+        silent.keys.published[f"nlweb._domainkey.{new}"] = found
+    assert silent.post(silent.envelope(sender=name(1))).status == 200
+    # This one would be discarded, if its DNS still answers when the worker asks.
+    assert silent.post(silent.envelope(sender=name(2))).reason is SENDER_DNS_SILENT
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_key_that_is_found_does_not_admit_a_sender_whose_zone_is_silent(silent: PipelineStack) -> None:
+    silent.keys.published[SENDER_KEY_NAME] = SENDER_KEY.public
+    fill(silent, SENDER, 5)
+    assert silent.post(silent.envelope()).reason is SENDER_DNS_SILENT
+    assert silent.keys.lookups == []
+
+
+@pytest.mark.usefixtures("limits")
+def test_near_what_sqs_can_hide_no_key_admits_a_domain_for_which_claims_wait(silent: PipelineStack) -> None:
+    for domain in ("new.com", "third.com"):
+        silent.keys.published[f"nlweb._domainkey.{domain}"] = SENDER_KEY.public
+    fill(silent, "one.com", 11)
+    silent.parts().storage.sender_zones.count("new.com", period_of(NOW), 1, int(NOW))
+    assert silent.post(silent.envelope(sender="new.com")).reason is SENDER_DNS_SILENT
+    assert silent.keys.lookups == []
+    assert silent.post(silent.envelope(sender="third.com")).status == 200, "none waits for it"
+    silent.parts().storage.sender_zones.prove("new.com", int(NOW) + DAY)
+    assert silent.post(silent.envelope(sender="new.com")).status == 200
+
+
+@pytest.mark.usefixtures("limits")
+def test_when_room_is_scarce_one_waiting_claim_keeps_out_new_senders_below_its_domain(silent: PipelineStack) -> None:
+    """So further claims take as many registered domains that do not answer."""
+    silence(silent, name(1))
+    fill(silent, SENDER, 1)
+    fill(silent, "one.com", 5)
+    silent.clock.now += LONGEST_SECONDS  # both zones are due
+    assert silent.post(silent.envelope(sender=name(1))).status == 200
+    fill(silent, "two.com", 1)
+    assert silent.post(silent.envelope(sender=name(1))).reason is SENDER_DNS_SILENT
+    # Those of other domains are taken, and what asks a zone that is due.
+    assert silent.post(silent.envelope(sender="below.third.com")).status == 200
+    assert silent.post(silent.envelope(sender=SENDER)).status == 200
+    silent.parts().storage.sender_zones.prove(name(2), int(NOW) + DAY)
+    assert silent.post(silent.envelope(sender=name(2))).status == 200
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_proven_domain_that_is_silent_for_an_hour_is_refused_as_others_are(silent: PipelineStack) -> None:
     zones = silent.parts().storage.sender_zones
     zones.prove(SENDER, int(NOW) + DAY)
     zones.fall_silent(SENDER, int(NOW) - PROVEN_SILENT_SECONDS)
@@ -552,11 +784,30 @@ def test_a_proven_domain_that_is_silent_for_an_hour_is_refused_as_others_are(
     assert silent.post(silent.envelope()).reason is SENDER_DNS_SILENT
 
 
-def test_usually_the_inbox_reads_one_row_in_ten_seconds(stack: PipelineStack) -> None:
+def test_usually_the_inbox_asks_each_of_three_queues_once_in_ten_seconds_and_reads_no_row(stack: PipelineStack) -> None:
     clients = new_clients()
     inbox = stack.parts(clients).pipeline.silent_senders
     calls = calls_of(clients)
     for second in range(30):
         stack.clock.now = NOW + second
-        inbox.admit(SENDER)
-    assert calls == Counter(GetItem=3)
+        inbox.admit(SENDER_KEY_NAME)
+    assert calls == Counter(GetQueueAttributes=9)
+
+
+def test_claims_that_are_not_judged_yet_count_because_they_may_be_about_to_wait(
+    silent: PipelineStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forged ones come faster than the worker judges them."""
+    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_ZONE", 1)
+    monkeypatch.setattr(silent_zones, "MAX_WAITING_OF_NEW_ZONES", 3)
+    silence(silent, "new.com")
+    for number in range(3):
+        assert silent.post(silent.envelope(sender=f"a{number}.com")).status == 200
+    silent.clock.now += 11
+    assert silent.post(silent.envelope(sender="new.com")).reason is SENDER_DNS_SILENT
+
+
+def test_a_queue_that_cannot_be_asked_for_good_refuses_nobody(silent: PipelineStack) -> None:
+    """The right or the queue is missing."""
+    silent.deployed.clients.sqs.delete_queue(QueueUrl=silent.deployed.queues["WaitingQueue"])
+    assert silent.post(silent.envelope(sender="new.com")).status == 200

@@ -101,6 +101,9 @@ def _programs() -> Iterator[Part]:
     yield Part("soak: 20,000 messages", _module("tests.soak", "--messages", "20000"), ("tests/soak",), 2_400)
     for benchmark in BENCHMARKS:
         yield Part(f"benchmark: {benchmark.name}", _module("benchmarks", benchmark.name), ("benchmarks",), 180)
+        if benchmark.broken:
+            command = _module("benchmarks", benchmark.name, "--broken")
+            yield Part(f"benchmark: {benchmark.name}, broken on purpose", command, ("benchmarks",), 180)
 
 
 def _module(*arguments: str) -> tuple[str, ...]:

@@ -153,7 +153,7 @@ class Crew:
 def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Crew]:
     """The processes, which run until the end of the block."""
     urls = stack.deployment.outputs
-    sizes = {"ClaimsQueueUrl": BATCH, "RetryQueueUrl": BATCH, "SuspectsQueueUrl": 1}
+    sizes = {"ClaimsQueueUrl": BATCH, "RetryQueueUrl": BATCH, "SuspectsQueueUrl": 1, "LookUpsQueueUrl": 10}
     claims = [f"{urls[queue]}={size}" for queue, size in sizes.items()]
     notices, discards = (f"{urls[queue]}={_COURIER_BATCH}" for queue in ("CourierQueueUrl", "FeedbackQueueUrl"))
 
@@ -164,7 +164,7 @@ def hire(stack: SoakStack, logs: Path, tally: Path, rng: Random) -> Iterator[Cre
 
     crew = Crew(
         (*hands("inbox", "InboxFunction", INBOXES, []), *hands("dm3", "Dm3Function", DM3_INBOXES, [])),
-        hands("mailbox", "MailboxFunction", MAILBOX_APIS, []),
+        hands("dcp", "DcpFunction", MAILBOX_APIS, []),
         (
             *hands("worker", "WorkerFunction", WORKERS, claims),
             *hands("waiting", "WaitingFunction", WAITING, [f"{urls['WaitingQueueUrl']}={_WAITING_BATCH}"]),

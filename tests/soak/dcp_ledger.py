@@ -13,6 +13,7 @@ from tests.soak.mix import DcpKind
 
 from postroom.api.reasons import NOT_THE_OWNER
 from postroom.protocols.dcp.error_payload import ErrorCode
+from postroom.protocols.dcp.reasons import DCP_AUTHORIZATION_REVOKED
 
 
 class DcpProblem(StrEnum):
@@ -39,17 +40,19 @@ class Outcome(Enum):
 
 _NOTHING: Final = frozenset({DcpKind.REVOKED, DcpKind.CHANGED})
 """The kinds that have no effect."""
+_DONE_BEFORE: Final = frozenset({str(ErrorCode.EDUP), str(DCP_AUTHORIZATION_REVOKED)})
+"""The codes of what was done before, also after an unknown outcome: what it did was to sign out."""
 _CODES: Final = {
     DcpKind.REQUEST: frozenset[str](),
     DcpKind.BATCH: frozenset[str](),
-    DcpKind.CHEQUE: frozenset({str(ErrorCode.EDUP)}),
-    DcpKind.CONTESTED: frozenset({str(ErrorCode.EDUP)}),
-    DcpKind.CARRIED: frozenset({str(ErrorCode.EDUP)}),
+    DcpKind.CHEQUE: _DONE_BEFORE,
+    DcpKind.CONTESTED: _DONE_BEFORE,
+    DcpKind.CARRIED: _DONE_BEFORE,
     DcpKind.REVOKED: frozenset({str(ErrorCode.EDUP)}),
-    DcpKind.CHANGED: frozenset({str(ErrorCode.EDUP), str(NOT_THE_OWNER)}),
+    DcpKind.CHANGED: frozenset({str(NOT_THE_OWNER)}),
 }
-"""The codes of refusals; EDUP also follows after an unknown outcome."""
-_CODES_OF_OTHERS: Final = frozenset({str(ErrorCode.EDUP), str(NOT_THE_OWNER)})
+"""The codes of refusals."""
+_CODES_OF_OTHERS: Final = frozenset({str(NOT_THE_OWNER)})
 
 
 @dataclass

@@ -54,7 +54,7 @@ LOST: Final = 0.05
 AGAIN_SECONDS: Final = 0.5
 TTL_SECONDS: Final = 600
 _URL: Final = f"https://{NLWEB.host(RECEIVER)}/dcp"
-_ROUTE: Final = gateway.GatewayRoute("ANY /dcp", "mailbox")
+_ROUTE: Final = gateway.GatewayRoute("ANY /dcp", "dcp")
 _RETRIES: Final = Retries(attempts=8, first_seconds=0.2)
 _SIGN_OUT: Final = "sign_out"
 
@@ -214,10 +214,16 @@ class DcpPeers:
         """Revoke a cheque, until it is known that it is revoked: it was not presented yet."""
         while True:
             owner = next(self._owners)
-            outcome, code = await _outcome(owner.request(REVOKE, cheque.payload["validity"]).send(self._owner))
+            outcome, code = await _outcome(owner.request(REVOKE, _revocation(cheque)).send(self._owner))
             if outcome is Outcome.DONE or code == ErrorCode.EDUP:
                 return
             await asyncio.sleep(AGAIN_SECONDS)
+
+
+def _revocation(cheque: NewRequest) -> JsonValue:
+    data = cheque.payload["data"]
+    assert isinstance(data, dict)
+    return {"mailbox": data["mailbox"], "body": cheque.payload["validity"]}
 
 
 async def _outcome(answer: Awaitable[JsonValue]) -> tuple[Outcome, str]:

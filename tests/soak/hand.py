@@ -23,7 +23,7 @@ from tests.soak.tally import Tally
 
 FUNCTIONS: Final = Path(__file__).parent.parent.parent / "functions"
 BATCH: Final = 100
-HTTP: Final = ("inbox", "dm3", "mailbox")
+HTTP: Final = ("inbox", "dm3", "dcp")
 """The functions that are sent requests."""
 MODULES: Final = {
     **{name: (name, "app") for name in (*HTTP, "worker", "waiting", "courier")},

@@ -11,6 +11,7 @@ from typing import Final
 from postroom.api.reasons import NOT_THE_OWNER
 from postroom.core.reasons import TOO_LARGE
 from postroom.protocols.dcp.error_payload import ErrorCode
+from postroom.protocols.dcp.reasons import DCP_AUTHORIZATION_REVOKED
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID, TIMESTAMP_TOO_NEW, TIMESTAMP_TOO_OLD
 
 
@@ -73,7 +74,7 @@ DCP_ENDS: Final = {
     DcpKind.REQUEST: "done once",
     DcpKind.BATCH: "each is done once",
     DcpKind.CHEQUE: "done once",
-    DcpKind.CONTESTED: f"done once, and refused once: {ErrorCode.EDUP}",
+    DcpKind.CONTESTED: f"done once, and refused once: {ErrorCode.EDUP} or {DCP_AUTHORIZATION_REVOKED}",
     DcpKind.CARRIED: f"refused: {NOT_THE_OWNER}, then done once",
     DcpKind.REVOKED: f"refused: {ErrorCode.EDUP}",
     DcpKind.CHANGED: f"refused: {NOT_THE_OWNER}",

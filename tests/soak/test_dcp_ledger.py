@@ -37,7 +37,6 @@ def audited(kind: DcpKind, answers: Answers, effects: int, *, others: Answers = 
         (DcpKind.CONTESTED, (EDUP, *ONCE), 1),
         (DcpKind.REVOKED, (EDUP,), 0),
         (DcpKind.CHANGED, (FOREIGN,), 0),
-        (DcpKind.CHANGED, UNKNOWN_FIRST, 0),
     ],
 )
 def test_correct_answers_are_no_problem(kind: DcpKind, answers: Answers, effects: int) -> None:
@@ -46,7 +45,7 @@ def test_correct_answers_are_no_problem(kind: DcpKind, answers: Answers, effects
     assert (found.kinds, +found.done) == (Counter({kind: 1}), +Counter({kind: effects}))
 
 
-@pytest.mark.parametrize("others", [(FOREIGN,), UNKNOWN_FIRST])
+@pytest.mark.parametrize("others", [(FOREIGN,), (FOREIGN, FOREIGN)])
 def test_another_may_be_refused_before_the_holder(others: Answers) -> None:
     assert +audited(DcpKind.CARRIED, ONCE, 1, others=others).problems == Counter()
 

@@ -27,14 +27,22 @@ class Peers:
         self.counted: list[str] = []
         self.dead: list[str] = []
 
-    def play(self, steps: dict[str, tuple[Step, tuple[Address, ...]]], choose: Choose, deaths: int = 0) -> RequestUse:
+    def play(
+        self,
+        steps: dict[str, tuple[Step, tuple[Address, ...]]],
+        choose: Choose,
+        deaths: int = 0,
+        *,
+        with_payload: bool = False,
+    ) -> RequestUse:
         """Play one schedule, with a stamp that no other has; the cheque is returned."""
         number, stage = next(self._plays), Stage(choose, deaths=deaths)
-        cheque = RequestUse("", "id", f"stamp {number}", (), "", now=100, until=150)
+        payload = f"payload {number}" if with_payload else ""
+        cheque = RequestUse(Address(""), "id", f"stamp {number}", (), "", now=100, until=150, payload=payload)
         self.counted.clear()
         actors: dict[str, Actor] = {}
         for clients, (name, (step, resources)) in zip(self._casts, steps.items(), strict=False):
-            use = replace(cheque, dcpsid=f"{name} {number}", mark=f"{name} {number}", resources=resources)
+            use = replace(cheque, peer=Address(f"{name} {number}"), mark=f"{name} {number}", owners=resources)
 
             def run(name: str = name, step: Step = step, use: RequestUse = use, clients: Clients = clients) -> None:
                 try:
@@ -51,7 +59,7 @@ class Peers:
 
     def counts_now(self, cheque: RequestUse, *resources: Address) -> bool:
         """Whether somebody who comes later is not refused."""
-        later = replace(cheque, dcpsid=f"later {cheque.stamp}", mark=f"later {cheque.stamp}", resources=resources)
+        later = replace(cheque, peer=Address(f"later {cheque.stamp}"), mark=f"later {cheque.stamp}", owners=resources)
         try:
             DcpSessions(self._casts[0].dynamodb, self._table, SerialExecutor()).use_request(later)
         except TheirError:
@@ -85,6 +93,17 @@ def test_one_counts_in_every_schedule_of(peers: Peers, case: str) -> None:
         cheque = peers.play(CASES[case], choose)
         assert len(peers.counted) == 1
         assert not peers.counts_now(cheque, ONES, TWOS)
+
+    assert all_schedules(play) >= 5
+
+
+def test_one_counts_in_every_schedule_of_a_payload_that_each_presents_with_another_signature(peers: Peers) -> None:
+    steps = {"Wes": (PRESENT, (ONES,)), "Jack": (PRESENT, (TWOS,))}
+
+    def play(choose: Choose) -> None:
+        cheque = peers.play(steps, choose, with_payload=True)
+        assert len(peers.counted) == 1
+        assert not peers.counts_now(cheque, THREES)
 
     assert all_schedules(play) >= 5
 

@@ -22,10 +22,10 @@ from postroom.protocols.dcp.session_store import NonceUse, RequestUse
 from postroom.storage.limits.dcp_sessions import REMOVED_AFTER_SECONDS, DcpSessions
 
 THREADS = 50
-ONES, TWOS = Address("1" * 40), Address("2" * 40)
-FIRST = NonceUse("session", "n0", "n1", first=True, now=100, until=200)
-SECOND = NonceUse("session", "n1", "n2", first=False, now=110, until=210)
-REQUEST = RequestUse("session", "id", "stamp", (ONES,), "n1.0", now=100, until=150)
+ONES, TWOS, WES = (Address(digit * 40) for digit in "123")
+FIRST = NonceUse(WES, "session", "n0", "n1", first=True, now=100, until=200)
+SECOND = NonceUse(WES, "session", "n1", "n2", first=False, now=110, until=210)
+REQUEST = RequestUse(WES, "id", "stamp", (ONES,), "n1.0", now=100, until=150)
 When = Literal["before", "after"]
 LOST = EndpointConnectionError(endpoint_url="https://dynamodb.example/")
 DENIED = ClientError({"Error": {"Code": "AccessDeniedException", "Message": ""}}, "PutItem")
@@ -91,7 +91,7 @@ def test_each_step_takes_its_writes_and_no_read(store: DcpSessions, struck: Stru
         "nonce": (lambda: store.use_nonce(SECOND), ["UpdateItem"]),
         "request": (lambda: store.use_request(REQUEST), ["PutItem"] * 2),
         "of two resources": (
-            lambda: store.use_request(replace(REQUEST, id="2", stamp="2", resources=(ONES, TWOS))),
+            lambda: store.use_request(replace(REQUEST, id="2", stamp="2", owners=(ONES, TWOS))),
             ["PutItem"] * 3,
         ),
         "revocation": (lambda: store.revoke(replace(REQUEST, stamp="3")), ["PutItem"]),
@@ -108,7 +108,7 @@ def test_a_duplicate_takes_the_id_back(store: DcpSessions, struck: StruckCalls) 
     store.use_request(REQUEST)
     struck.calls.clear()
     with pytest.raises(TheirError):
-        store.use_request(replace(REQUEST, dcpsid="another", mark="another"))
+        store.use_request(replace(REQUEST, peer=Address("another"), mark="another"))
     assert struck.calls == ["PutItem", "PutItem", "DeleteItem"]
 
 
@@ -156,7 +156,7 @@ def test_a_step_that_failed_may_be_made_again(store: DcpSessions, struck: Struck
             step()
         step()
     with pytest.raises(TheirError) as caught:
-        store.use_nonce(NonceUse("session", "n2", "n3", first=False, now=120, until=220))
+        store.use_nonce(NonceUse(WES, "session", "n2", "n3", first=False, now=120, until=220))
     assert caught.value.reason == DCP_SESSION_OVER
 
 
@@ -165,23 +165,23 @@ def test_a_step_that_failed_may_be_made_again(store: DcpSessions, struck: Struck
 def test_a_request_that_could_not_be_remembered_uses_up_no_stamp(
     store: DcpSessions, struck: StruckCalls, number: int, when: When
 ) -> None:
-    two = replace(REQUEST, resources=(ONES, TWOS))
+    two = replace(REQUEST, owners=(ONES, TWOS))
     struck.strike(number, when)
     with pytest.raises(NotNowError):
         store.use_request(two)
-    store.use_request(replace(two, dcpsid="another", mark="another"))
+    store.use_request(replace(two, peer=Address("another"), mark="another"))
 
 
 @pytest.mark.parametrize("number", range(3))
 def test_a_request_of_which_a_write_is_denied_uses_up_no_stamp(
     store: DcpSessions, struck: StruckCalls, number: int
 ) -> None:
-    two = replace(REQUEST, resources=(ONES, TWOS))
+    two = replace(REQUEST, owners=(ONES, TWOS))
     struck.strike(number, "before", DENIED)
     with pytest.raises(NotNowError) as caught:
         store.use_request(two)
     assert caught.value.reason == STORE_UNAVAILABLE
-    store.use_request(replace(two, dcpsid="another", mark="another"))
+    store.use_request(replace(two, peer=Address("another"), mark="another"))
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -193,14 +193,14 @@ def test_whatever_call_fails_no_stamp_counts_twice(
     struck.strike(number, when)
     for mark in ("one", "two", "three"):
         with suppress(NotNowError, TheirError):
-            store.use_request(replace(REQUEST, dcpsid=mark, mark=mark))
+            store.use_request(replace(REQUEST, peer=Address(mark), mark=mark))
             passed += 1
     assert passed == 1
 
 
 def test_a_stamp_that_somebody_else_took_meanwhile_is_not_given_back(store: DcpSessions, struck: StruckCalls) -> None:
     store.use_request(REQUEST)
-    later = replace(REQUEST, dcpsid="later", mark="later")
+    later = replace(REQUEST, peer=Address("later"), mark="later")
     for _ in range(2):
         with pytest.raises(TheirError) as caught:
             store.use_request(later)
@@ -234,18 +234,18 @@ def test_of_fifty_at_once_one_makes_a_session_and_one_uses_each_nonce(shared: Dc
 
 
 def test_of_fifty_sessions_at_once_one_presents_a_cheque(shared: DcpSessions) -> None:
-    assert winners(lambda it: shared.use_request(replace(REQUEST, dcpsid=f"{it}", mark=f"{it}"))) == 1
+    assert winners(lambda it: shared.use_request(replace(REQUEST, peer=Address(f"{it}"), mark=f"{it}"))) == 1
 
 
 def test_of_fifty_sessions_at_once_one_presents_a_cheque_of_several_resources(shared: DcpSessions) -> None:
     for number in range(5):
-        cheque = replace(REQUEST, stamp=f"of two {number}", resources=(ONES, TWOS))
-        assert winners(lambda it: shared.use_request(replace(cheque, dcpsid=f"{it}", mark=f"{it}"))) == 1  # noqa: B023
+        cheque = replace(REQUEST, stamp=f"of two {number}", owners=(ONES, TWOS))
+        assert winners(lambda it: shared.use_request(replace(cheque, peer=Address(f"{it}"), mark=f"{it}"))) == 1  # noqa: B023
 
 
 def test_a_cheque_is_presented_or_revoked_by_one_of_fifty_at_once(shared: DcpSessions) -> None:
     def present_or_revoke(number: int) -> None:
-        use = replace(REQUEST, stamp="both", resources=(TWOS, ONES), dcpsid=f"{number}", mark=f"{number}")
+        use = replace(REQUEST, stamp="both", owners=(TWOS, ONES), peer=Address(f"{number}"), mark=f"{number}")
         (shared.revoke if number % 2 else shared.use_request)(use)
 
     assert winners(present_or_revoke) == 1

@@ -152,10 +152,13 @@ def test_one_session_too_many_takes_the_place_of_the_one_that_waits_longest(targ
     assert {each.dcpsid for each in watching(targets)} == {f"X{number}-Y{number}" for number in (0, 1, 2, 3, 5)}
 
 
-def test_a_session_in_a_free_place_or_in_its_own_replaces_no_other_one(targets: NotificationTargets) -> None:
+def test_a_session_in_a_free_place_replaces_none_and_in_its_own_its_earlier_watch(targets: NotificationTargets) -> None:
+    """ "All requests require a response" (DCP: Overview): also a watch behind which the session sends another one."""
     for number in range(MAX_SESSIONS):
         assert watch(targets, number) is None
-    assert watch(targets, 0, "again") is None
+    replaced = watch(targets, 0, "again")
+    assert replaced is not None
+    assert WatchingSession.decode(replaced.to) == session(0)
 
 
 def notified(targets: NotificationTargets, target: NotificationTarget) -> None:

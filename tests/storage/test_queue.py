@@ -19,6 +19,16 @@ def test_a_message_is_its_own_group_unless_one_is_given(deployed: Deployed) -> N
     assert deployed.groups("ClaimsQueue") == ["", "somebody"]
 
 
+def test_the_length_of_a_queue_counts_visible_hidden_and_delayed_messages(deployed: Deployed) -> None:
+    queue = deployed.storage.waiting_queue
+    assert queue.length() == 0
+    queue.send("{}")
+    queue.send("{}")
+    queue.send("{}", 900)
+    deployed.clients.sqs.receive_message(QueueUrl=deployed.queues["WaitingQueue"], VisibilityTimeout=900)
+    assert queue.length() == 3
+
+
 @pytest.mark.parametrize("name", ["ClaimsQueue", "RetryQueue", "SuspectsQueue", "CourierQueue", "FeedbackQueue"])
 def test_a_message_is_received_a_limited_number_of_times_and_is_then_a_dead_letter(
     deployed: Deployed, name: str

@@ -20,6 +20,8 @@ from postroom.cli.chat.terminal_client.snapshot import newest_came, read_snapsho
 from postroom.protocols.status.message_media import MessageMedia
 
 WIDTH, HEIGHT = 80, 24
+IDLE_TURNS = 20
+"""Of the event loop. A message that is being processed is in no queue."""
 
 
 @dataclass
@@ -46,16 +48,33 @@ class ClientScreen:
     kept: list[ReadMarks]
 
     async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
+        for key in keys:
+            await self.pilot.press(key)
+            await self._until_idle()
 
     async def type(self, text: str) -> None:
         names = {" ": "space", "\n": "ctrl+j", "/": "slash", "@": "at", "#": "number_sign", ".": "full_stop"}
         await self.pilot.press(*(names.get(character, character) for character in text))
+        await self._until_idle()
 
     async def work(self) -> None:
         """Everything that is to be done is done, and shown."""
         self.runner.run()
         await self.pilot.pause()
+        await self._until_idle()
+
+    async def _until_idle(self) -> None:
+        """Wait until no part of the client has anything to do."""
+        async with asyncio.timeout(PATIENCE):
+            turns = 0
+            while turns < IDLE_TURNS:
+                await asyncio.sleep(0)
+                pumps = [
+                    self.app,
+                    *(pump for screen in self.app.screen_stack for pump in screen.walk_children(with_self=True)),
+                ]
+                turns = 0 if any(pump.message_queue_size or pump._next_callbacks for pump in pumps) else turns + 1
+        self.app.screen._on_timer_update()
 
     async def until_shown(self, pattern: str) -> None:
         """Wait until the messages have this."""
@@ -114,6 +133,7 @@ def show_client(
     app = ChatClientApp(model, session, PictureDrawer(runner, draw), kept.append)
 
     async def run() -> None:
+        app.animation_level = "none"  # what moves takes a while
         async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
             client = ClientScreen(app, pilot, runner, kept)
             await client.work()

@@ -13,7 +13,10 @@ from postroom.protocols.dm3.keys import UserKeys
 from postroom.protocols.dm3.message import MessageType
 from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.status import sending
-from postroom.protocols.status.enums import ChatKind, PayloadType
+from postroom.protocols.status.chats import group_id
+from postroom.protocols.status.enums import ChatKind, MembershipEventType, PayloadType
+from postroom.protocols.status.membership import sign_event
+from postroom.protocols.status.messages import MembershipUpdateEvent, MembershipUpdateMessage
 from postroom.protocols.status.verify import ChatRef
 
 GROUP = "tea at four"
@@ -153,6 +156,23 @@ def test_a_name_that_another_says_gets_nothing_unless_its_profile_has_the_member
     bob.pull()
     assert sorted(it.to for it in sent.deliveries) == [ALICE, CAROL, MALLORY]
     assert false.service.waiting == []
+
+
+def test_a_strangers_events_change_no_group_and_make_none_that_the_user_is_in(
+    network: ChatNetwork, group: str, alice: Device, bob: Device
+) -> None:
+    mallory, now_ms = network[MALLORY].author, network.tick()
+    for to in (group, group_id("00000000-0000-4000-8000-000000000000", network[ALICE].key)):
+        events = (
+            sign_event(to, MembershipUpdateEvent(now_ms + number, kind, (network[BOB].key,), "Mine"), mallory)
+            for number in range(60)
+            for kind in (MembershipEventType.NAME_CHANGED, MembershipEventType.MEMBERS_ADDED)
+        )
+        network[MALLORY].carry(BOB, MembershipUpdateMessage(to, tuple(events)))
+    alice.chats.rename_group(GROUP, "Dinner")
+    bob.pull()
+    assert [chat.name for chat in bob.chats.view().groups()] == ["Dinner"]
+    assert bob.send("Dinner", "yes").unreached == ()
 
 
 def test_a_member_whose_name_nobody_knows_is_named(network: ChatNetwork, group: str, bob: Device) -> None:

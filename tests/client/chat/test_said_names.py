@@ -6,12 +6,16 @@ from uuid import uuid4
 import pytest
 from tests.client.chat.domain_network import BANK, CAFE, EVE, SHOP, SPY, DomainNetwork
 from tests.client.chat.network import CAROL, Device
+from tests.protocols.status.histories import author
 
 from postroom.client.archive.nlweb_messages import read_content
 from postroom.client.chat import Chats
 from postroom.client.chat.domain_keys import DomainKey
 from postroom.client.chat.index import ChatIndex
+from postroom.client.chat.memory import ChatMemory
+from postroom.client.chat.memory_additions import note_said
 from postroom.client.chat.nlweb_carrier import address_of, read_body
+from postroom.client.chat.said_names import MAX_NAMES_SAID, SaidName
 from postroom.client.chat.undelivered import find_undelivered
 from postroom.client.mailbox import UnavailableError
 from postroom.protocols.dm3.stored import Received
@@ -21,6 +25,7 @@ from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.group_actions import add_members, create_group, remove_member
 from postroom.protocols.status.group_updates import group_update
 from postroom.protocols.status.keys import ChatKey
+from postroom.protocols.status.log import ChatLog
 from postroom.protocols.status.membership import Group, SignedEvent
 from postroom.protocols.status.verify import ChatRef
 
@@ -117,6 +122,20 @@ def test_what_is_said_first_is_used_and_on_all_devices(network: DomainNetwork, b
         say(network, CAFE, network[EVE].key, address)
     assert TO_EVE in receivers(bank)[0]
     assert bank.chats.memory.names_said(network[EVE].key, lambda _: True) == [TO_EVE, "nlweb:aaa.example"]
+
+
+def test_of_one_sender_so_many_names_of_a_member_are_kept_the_first_said(bank: Device) -> None:
+    assert MAX_NAMES_SAID == 10
+    member, sayer, other = (user.public for user in map(author, ("eve", "cafe", "shop")))
+    said = [SaidName(member, f"n{number}.eth", sayer, number // 2) for number in range(30)]
+    for order in (said, said[::-1], [*said[15:], *said]):
+        memory = ChatMemory(ChatLog(bank.chats.own))
+        note_said(memory, SaidName(member, "last.eth", other, 99))
+        for each in order:
+            note_said(memory, each)
+        names = [f"n{number}.eth" for number in range(MAX_NAMES_SAID)]
+        assert memory.names_said(member, lambda _: True) == [*names, "last.eth"]
+        assert memory.names_said(member, {other}.__contains__) == ["last.eth"]
 
 
 def test_a_key_that_is_known_at_a_domain_is_reached_there(network: DomainNetwork, bank: Device) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 from tests.patience import PATIENCE
-from tests.protocols.dcp.guarded import OWNER, US, Bank
+from tests.protocols.dcp.guarded import OWNER, US, Bank, at_once
 
 from postroom.client.dcp import AcceptedConnection, AsyncConnection, HttpsTransport, IdentityMemory, accept, memory_pair
 from postroom.client.dcp.requests import IncomingRequest
@@ -36,9 +36,8 @@ async def pair(
 ) -> AsyncIterator[tuple[AsyncConnection, AcceptedConnection]]:
     """An open connection in memory, from the first of the keys to the other."""
     one, other = memory_pair()
-    connection = AsyncConnection(
-        "memory", keys[0], **{"transport": one, "identities": IdentityMemory()} | (initiator or {})
-    )
+    known = {"transport": one, "identities": IdentityMemory(), "store": MemoryStore()}
+    connection = AsyncConnection("memory", keys[0], **known | (initiator or {}))
     accepting = asyncio.create_task(
         accept(other, keys[1], **{"on_request": echo, "store": MemoryStore()} | (target or {}))
     )  # fmt: skip
@@ -85,7 +84,7 @@ class PostedBank:
         self.before_answer(len(self.posted))
         perform = self.bank.perform_with or self.bank.record
         try:
-            answer = self.bank.guardian.answer(request.content, time.time(), perform).data
+            answer = self.bank.guardian.answer(request.content, time.time(), at_once(perform)).data
         except TheirError as error:
             return refusal(error.reason.status, str(error.reason), error.detail)
         if self.lose:

@@ -3,12 +3,13 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
 import pytest
 from tests.client.dcp.ends import QUICK, URL, PostedBank, echo, pair, refusal, run
+from tests.client.standing import run_by_its_pauses
 from tests.protocols.dcp.guarded import JACK, OWNER, US, WES
 
 from postroom.client.dcp import (
@@ -26,14 +27,18 @@ from postroom.client.dcp import (
     SendOptions,
     TransportError,
     accept,
-    acceptance,
     memory_pair,
     register,
 )
+from postroom.client.dcp import connection as connection_module
+from postroom.client.dcp.connection import ANSWER_SECONDS
 from postroom.client.dcp.runner import RequestHandler
 from postroom.core.errors import SettingsError
+from postroom.core.reasons import NOT_JSON
+from postroom.protocols.dcp.cheques import read_cheque, request_of, write_cheque
 from postroom.protocols.dcp.memory_store import MemoryStore
-from postroom.protocols.dcp.reasons import DCP_OPERATION_UNKNOWN, DCP_TARGET_STARTING
+from postroom.protocols.dcp.payload import with_validity
+from postroom.protocols.dcp.reasons import DCP_ID_REUSED, DCP_OPERATION_UNKNOWN, DCP_TARGET_STARTING
 from postroom.protocols.dcp.receiving import ReceiveLimits
 from postroom.protocols.dcp.states import ConnectionState
 
@@ -114,7 +119,7 @@ def test_an_error_of_the_peer_is_raised_with_its_code_and_origin() -> None:
             with pytest.raises(RequestFailedError, match="Closed: not today") as raised:
                 await connection.send("open")
             assert (raised.value.code, raised.value.origin) == ("Closed", US.address)
-            assert not raised.value.error.is_protocol
+            assert raised.value.error.is_protocol, "DCP: ErrorPayload, form 2"
 
     run(scenario())
 
@@ -210,6 +215,10 @@ def test_send_with_keys_authorizes_each_resource_for_the_target_and_our_identity
         assert request.resources == {WES.address, JACK.address}
         assert request.does_authorize(WES.address)
         assert request.does_authorize(WES.address, US.address, OWNER.address)
+        for form in (f"0x{WES.address}", WES.address.lower(), WES.address.upper()):
+            assert request.does_authorize(form, f"0x{US.address}", OWNER.address.lower())
+        with pytest.raises(ValueError, match="40 hex digits"):
+            request.does_authorize("0xc0ffee")
         assert not request.does_authorize(WES.address, accessor=JACK.address)
 
     run(scenario())
@@ -538,7 +547,7 @@ def test_what_may_have_been_dated_ahead_before_the_start_is_waited_for_too(
 ) -> None:
     limits = ReceiveLimits(slop=1_000_000)
     since = time.time() - limits.ttl.max - slops * limits.slop - 1
-    monkeypatch.setattr(acceptance, "_process_memory", lambda: acceptance._Remembered(since=since))
+    monkeypatch.setattr(connection_module, "_process_memory", lambda _address: (MemoryStore(), since))
 
     async def scenario() -> None:
         async with pair(target={"store": None, "limits": limits}) as (connection, _):
@@ -549,6 +558,175 @@ def test_what_may_have_been_dated_ahead_before_the_start_is_waited_for_too(
                 await connection.send("echo", 1)
 
     run(scenario())
+
+
+def test_an_initiator_that_remembers_in_memory_receives_nothing_until_old_requests_have_expired() -> None:
+    async def scenario() -> None:
+        async with pair({"on_request": echo, "store": None}) as (_, accepted):
+            with pytest.raises(RequestFailedError, match=DCP_TARGET_STARTING.sentence):
+                await accepted.send("echo", 1)
+
+    run(scenario())
+
+
+def test_a_cheque_counts_once_in_all_sessions_of_an_initiator_that_is_its_guardian() -> None:
+    """Stamps belong to the entity, not to a connection ("on any connection from any source")."""
+    done: list[object] = []
+
+    def perform(request: IncomingRequest) -> None:
+        done.append(request.data)
+        request.respond()
+
+    async def scenario() -> None:
+        store, cheque = MemoryStore(), None
+        for _ in range(3):
+            async with pair({"on_request": perform, "store": store}, keys=(OWNER, US)) as (_, accepted):
+                if cheque is None:
+                    drawn = accepted.request("pay", 7).authorize(WES)
+                    made = drawn.made_for(OWNER.address, US.address, hex_prefix=False)
+                    payload = with_validity(made.payload, time=int(time.time()), ttl=60, stamp="once")
+                    cheque = request_of(read_cheque(write_cheque(payload, WES)))
+                    await accepted.present(cheque)
+                    continue
+                with pytest.raises(RequestFailedError, match="EDUP"):
+                    await accepted.present(cheque)
+
+    run(scenario())
+    assert done == [7]
+
+
+def test_a_transport_is_accepted_once() -> None:
+    async def scenario() -> None:
+        one, other = memory_pair()
+        connection = AsyncConnection("memory", OWNER, transport=one, identities=IdentityMemory())
+        accepting = asyncio.create_task(accept(other, US, on_request=echo, store=MemoryStore()))
+        await asyncio.sleep(0)
+        with pytest.raises(NotConnectedError, match="accepted before"):
+            await accept(other, US, on_request=echo, store=MemoryStore())
+        assert await connection.send("echo", 1) == 1
+        with pytest.raises(NotConnectedError, match="accepted before"):
+            await accept(other, US, on_request=echo, store=MemoryStore())
+        await connection.close()
+        await (await accepting).close()
+
+    run(scenario())
+
+
+def test_who_stops_waiting_for_a_peer_leaves_the_transport_closed() -> None:
+    async def scenario() -> None:
+        one, other = memory_pair()
+        accepting = asyncio.create_task(accept(other, US, store=MemoryStore()))
+        await asyncio.sleep(0)
+        accepting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await accepting
+        with pytest.raises(TransportError):
+            await one.send(b"")
+
+    run(scenario())
+
+
+def test_what_ends_a_connection_is_logged_as_a_warning_message_receipt(caplog: pytest.LogCaptureFixture) -> None:
+    """ "If the signature cannot be verified, details must be logged to console.warn"; and so on."""
+
+    async def scenario() -> None:
+        one, other = memory_pair()
+        connection = AsyncConnection("memory", OWNER, transport=one, identities=IdentityMemory())
+        accepting = asyncio.create_task(accept(other, US, on_request=echo, store=MemoryStore()))
+        await connection.connect()
+        await one.send(b"no message")
+        accepted = await accepting
+        while accepted.state is not ConnectionState.CLOSED:
+            await asyncio.sleep(0)
+        await connection.close()
+
+    run(scenario())
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert any(OWNER.address in each and NOT_JSON.sentence in each for each in warnings), warnings
+
+
+def test_a_request_has_the_id_that_its_sender_gives_it(posted: PostedBank) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            request = connection.request("add", 1)
+            request.id = "mine"
+            await request.send()
+            with pytest.raises(RequestFailedError, match=DCP_ID_REUSED.sentence):
+                await request.send()
+
+    run(scenario())
+    assert bodies(posted.posted)[1]["id"] == "mine"
+
+
+def test_two_requests_with_one_id_are_never_under_way() -> None:
+    async def scenario() -> None:
+        held: list[IncomingRequest] = []
+        async with pair(target={"on_request": held.append}) as (connection, _):
+            request = connection.request("slow")
+            request.id = "mine"
+            asking = asyncio.ensure_future(request.send())
+            while not held:
+                await asyncio.sleep(0)
+            with pytest.raises(ValueError, match="id"):
+                await request.send()
+            held[0].respond(7)
+            assert await asking == 7
+
+    run(scenario())
+
+
+# --- how long a peer may take ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ends", [0, 1], ids=["the target", "the initiator"])
+def test_a_peer_that_never_answers_ends_the_session_and_the_outcome_is_unknown(ends: int) -> None:
+    async def scenario() -> None:
+        held: list[IncomingRequest] = []
+        async with pair({"on_request": held.append}, {"on_request": held.append}) as both:
+            begun = asyncio.get_running_loop().time()
+            with pytest.raises(OutcomeUnknownError, match="within 300 s"):
+                await both[ends].send("slow")
+            assert asyncio.get_running_loop().time() - begun == ANSWER_SECONDS
+            assert both[ends].state is ConnectionState.CLOSED
+
+    run_by_its_pauses(scenario())
+
+
+class Dripping(httpx.AsyncBaseTransport, httpx.AsyncByteStream):
+    """A host that answers each request by a byte at a time, without end. `before`: how it answers the first ones."""
+
+    def __init__(self, before: list[Callable[[httpx.Request], httpx.Response]]) -> None:
+        self.before, self.is_dripping = before, False
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        await request.aread()
+        return self.before.pop(0)(request) if self.before else httpx.Response(200, stream=self)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        self.is_dripping = True
+        try:
+            while True:
+                yield b" "
+                await asyncio.sleep(1)
+        finally:
+            self.is_dripping = False
+
+
+@pytest.mark.parametrize("answered", [0, 1], ids=["the connect", "a request"])
+def test_a_target_that_drips_its_answer_holds_neither_the_request_nor_the_transport(
+    posted: PostedBank, answered: int
+) -> None:
+    async def scenario() -> None:
+        host = Dripping([posted.handle] * answered)
+        transport = HttpsTransport(URL, transport=host)
+        connection = AsyncConnection("bank:", OWNER, identities=IdentityMemory(), transport=transport)
+        with pytest.raises(OutcomeUnknownError if answered else NotConnectedError, match="within 300 s"):
+            await connection.send("add", 1)
+        while host.is_dripping:
+            await asyncio.sleep(0)
+        await connection.close()
+
+    run_by_its_pauses(scenario())
 
 
 def test_a_target_that_nobody_connects_to_is_told() -> None:

@@ -13,7 +13,7 @@ import trustme
 from tests.client.dcp.ends import LIMITS, QUICK, echo, run
 from tests.client.dcp.sockets import HOST, URL, Handler, serving
 from tests.patience import PATIENCE
-from tests.protocols.dcp.guarded import OWNER, US, Bank
+from tests.protocols.dcp.guarded import OWNER, US, Bank, at_once
 from websockets.asyncio.server import ServerConnection
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request, Response
@@ -81,7 +81,9 @@ class GuardedSockets:
                 socket.transport.abort()
                 return
             self.received.append(data)
-            answer = self.bank.guardian.answer(data, time.time(), self.bank.perform_with or self.bank.record).data
+            answer = self.bank.guardian.answer(
+                data, time.time(), at_once(self.bank.perform_with or self.bank.record)
+            ).data
             if is_add and self.lose_answers:
                 self.lose_answers -= 1
                 await socket.close(self.code)
@@ -120,7 +122,10 @@ def test_requests_are_answered(authority: trustme.CA, ca_file: str) -> None:
 def test_both_ends_request(authority: trustme.CA, ca_file: str) -> None:
     async def scenario() -> None:
         found: list[AcceptedConnection] = []
-        async with serving(authority, accepting(found)) as at, opened(ca_file, at, on_request=echo) as connection:
+        async with (
+            serving(authority, accepting(found)) as at,
+            opened(ca_file, at, on_request=echo, store=MemoryStore()) as connection,
+        ):
             await connection.connect()
             theirs, ours = await asyncio.gather(found[0].send("echo", "theirs"), connection.send("echo", "ours"))
             assert (theirs, ours) == ("theirs", "ours")
@@ -201,7 +206,9 @@ class Unsigned(GuardedSockets):
             if self.answers and json.loads(data)["body"]["payload"]["operation"] == "add":
                 await socket.send(json.dumps(self.answers.pop(0)))
             else:
-                await socket.send(self.bank.guardian.answer(data, time.time(), self.bank.record).data, text=True)
+                await socket.send(
+                    self.bank.guardian.answer(data, time.time(), at_once(self.bank.record)).data, text=True
+                )
 
 
 @pytest.mark.parametrize("answer", [NOT_NOW, FAILURE])
@@ -550,7 +557,7 @@ def test_a_socket_by_which_texts_are_not_answered_is_lost(
 
     async def scenario() -> None:
         pings, lost = TextPings(answers=None), asyncio.Event()
-        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "on_request": echo}
+        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "on_request": echo, "store": MemoryStore()}
         async with serving(authority, pings) as at, opened(ca_file, at, **settings) as connection:
             connection.on_close(lambda _: lost.set())
             await connection.connect()
@@ -566,7 +573,7 @@ def test_a_socket_by_which_texts_are_not_answered_is_lost(
 def test_whatever_else_arrives_answers_a_text(authority: trustme.CA, ca_file: str) -> None:
     async def scenario() -> None:
         pings = TextPings(answers=None)
-        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "on_request": echo}
+        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "on_request": echo, "store": MemoryStore()}
         async with serving(authority, pings) as at, opened(ca_file, at, **settings) as connection:
             await connection.connect()
             with connection.kept_open():
@@ -588,7 +595,7 @@ def test_a_text_that_is_refused_keeps_the_socket_open_and_ends_no_session(
 ) -> None:
     async def scenario() -> None:
         pings = TextPings(answers=json.dumps(answer))
-        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "on_request": echo}
+        settings: dict[str, Any] = {"text_ping": TextPing("ping", "pong"), "on_request": echo, "store": MemoryStore()}
         settings["retries"] = Retries(attempts=1)
         async with serving(authority, pings) as at, opened(ca_file, at, **settings) as connection:
             await connection.connect()

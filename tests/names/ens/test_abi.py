@@ -41,6 +41,20 @@ def test_what_is_no_encoding_is_refused(row: dict[str, Any]) -> None:
         decode(row["types"], raw(row["data"]))
 
 
+@pytest.mark.parametrize(
+    ("types", "data", "said"),
+    [
+        ("uint256", bytes(31), "ends before byte 32"),
+        ("bytes", encode("bytes", [b"abc"])[:66], "ends before byte 67"),
+        ("bytes", (1 << 32).to_bytes(32), "an offset or a length is beyond the data"),
+    ],
+    ids=["word", "bytes", "offset"],
+)
+def test_the_byte_before_which_data_ends_is_told_if_it_is_not_absurd(types: str, data: bytes, said: str) -> None:
+    with pytest.raises(AbiError, match=said):
+        decode(types, data)
+
+
 @pytest.mark.parametrize("row", ENCODED, ids=lambda row: row["types"])
 def test_an_encoding_that_was_cut_is_refused_or_shows_what_is_left(row: dict[str, Any]) -> None:
     encoded = raw(row["encoded"])

@@ -245,12 +245,17 @@ def test_a_batch_may_be_within_another_and_not_deeper() -> None:
 
 
 def test_gateways_are_asked_a_few_times_in_a_look_up() -> None:
-    requests = [
-        (SENDER, [f"https://{number}.{place}.example/" for place in range(MAX_URLS)], b"") for number in range(4)
-    ]
+    many = [[f"https://{number}.{place}.example/" for place in range(MAX_URLS)] for number in range(2)]
+    requests = [(SENDER, urls, b"") for urls in (*many, ["ipfs://x"], ["https://more.example/"])]
     gateways = Gateways()
-    failures, _ = decode("bool[],bytes[]", fetch(of([BATCH_GATEWAY], batch(*requests)), lambda _: None, gateways))
+    failures, errors = decode("bool[],bytes[]", fetch(of([BATCH_GATEWAY], batch(*requests)), lambda _: None, gateways))
     assert (failures, len(gateways.urls)) == ([True] * 4, MAX_REQUESTS)
+    assert [decode("string", error[4:])[0] for error in errors] == [
+        "a gateway did not answer",
+        "a gateway did not answer",
+        "no URL of a gateway that can be asked",
+        f"gateways were asked {MAX_REQUESTS} times",
+    ]
 
 
 @pytest.mark.parametrize("cut", [0, 3, 4, 36, 100])

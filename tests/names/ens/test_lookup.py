@@ -90,6 +90,10 @@ def world() -> World:
     return World(dict(recorded()))
 
 
+def test_the_contracts_are_those_of_ens_on_ethereum_unless_others_are_named() -> None:
+    assert Contracts() == Contracts(RESOLVER, REGISTRY, chain=1)
+
+
 # --- on chain --------------------------------------------------------------------------------------------------------
 
 

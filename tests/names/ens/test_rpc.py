@@ -100,10 +100,17 @@ def test_a_result_beside_an_error_is_a_failure() -> None:
         read(batch)
 
 
-@pytest.mark.parametrize("chain", ["0x2", "1", None, "0x", f"0x{'f' * 65}"], ids=str)
+@pytest.mark.parametrize("chain", ["0x2", "0x0", "1", None, "0x", f"0x{'f' * 65}"], ids=str)
 def test_another_chain_is_a_failure(chain: Any) -> None:
     with pytest.raises(ChainAnswerError, match="chain"):
         read(answers("0x", "0x", chain=chain))
+
+
+@pytest.mark.parametrize("told", [1, 9, 11, 11155111])
+def test_a_chain_with_a_lower_or_a_higher_id_is_another_chain(told: int) -> None:
+    assert read(answers("0x", "0x", chain=hex(10)), chain=10)
+    with pytest.raises(ChainAnswerError, match=f"of the chain {told}, not 10"):
+        read(answers("0x", "0x", chain=hex(told)), chain=10)
 
 
 @pytest.mark.parametrize("number", [MAX_EXACT_INTEGER + 1, 2**256 - 1])

@@ -3,10 +3,11 @@
 from base64 import b64encode
 
 import pytest
+from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
+from tests.fakes.clock import FakeClock
 from tests.http.api_stack import SHOP, ApiStack
-from tests.http.conftest import api as api
 from tests.http.dcp_peers import DcpApi
 from tests.peers.dcp.test_their_initiator import Exchange
 from tests.peers.node import Reference
@@ -16,9 +17,13 @@ from postroom.protocols.dm3.keys import PrivateSigningKey
 
 
 @pytest.fixture
+def api(deployed: Deployed) -> ApiStack:
+    return ApiStack(deployed, FakeClock(NOW))
+
+
+@pytest.fixture
 def exchange(reference: Reference, api: ApiStack) -> Exchange:
     """With a mailbox whose owner is Wes."""
-    api.clock.now = NOW
     owner = PrivateSigningKey.decode(f"secp256k1:{b64encode(WES.secret).decode()}")
     api.mailboxes.set_keys(SHOP, [owner.public.encode()])
     dcp = DcpApi(api)

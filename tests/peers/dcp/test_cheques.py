@@ -13,7 +13,7 @@ from tests.client.dcp.keystores import PASSPHRASE, keystore_of
 from tests.peers.dcp.exchange import CLOCK, FOR_REFERENCE, Exchange
 from tests.peers.dcp.reference import TheirEnd
 from tests.peers.node import Reference
-from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, Json
+from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, Json, at_once
 
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.connection_events import ConnectionEvent, RequestAnswered, RequestFailed
@@ -37,10 +37,10 @@ def presented(bank: Bank, cheque: Json, key: EthereumKey = OWNER) -> ConnectionE
     """What comes of a cheque that our initiator presents in a session of its own."""
     options = SendOptions(ttl=60)
     initiator = ConnectionInitiator(key, store=MemoryStore(), random=secrets.token_bytes, options=options)
-    initiator.receive(bank.guardian.answer(initiator.connect(CLOCK), NOW, bank.record).data, CLOCK)
+    initiator.receive(bank.guardian.answer(initiator.connect(CLOCK), NOW, at_once(bank.record)).data, CLOCK)
     initiator.send(NewRequest(cheque["payload"], auth=cheque["auth"]))
     (data,) = initiator.messages(CLOCK)
-    (event,) = initiator.receive(bank.guardian.answer(data, NOW, bank.record).data, CLOCK)
+    (event,) = initiator.receive(bank.guardian.answer(data, NOW, at_once(bank.record)).data, CLOCK)
     return event
 
 
@@ -88,14 +88,14 @@ def test_a_cheque_that_the_reference_presents_has_another_time_and_no_signature(
     bank = Bank()
     theirs = TheirEnd.initiator(reference, OWNER, "https://target.example")
     connecting = theirs.begin("connect")
-    theirs.receive(bank.guardian.answer(theirs.sent(), NOW, bank.record).data)
+    theirs.receive(bank.guardian.answer(theirs.sent(), NOW, at_once(bank.record)).data)
     assert theirs.outcome(connecting) == {}
     presenting = theirs.begin("present", cheque)
     data = theirs.sent()
     (request,) = json.loads(data)["body"]["payload"]
     assert request["payload"]["validity"] == {**cheque["payload"]["validity"], "time": int(NOW)}
     assert request["auth"] == {}
-    theirs.receive(bank.guardian.answer(data, NOW, bank.record).data)
+    theirs.receive(bank.guardian.answer(data, NOW, at_once(bank.record)).data)
     assert theirs.outcome(presenting) == {"result": {"resources": []}}
 
 

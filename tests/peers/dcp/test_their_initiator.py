@@ -9,7 +9,7 @@ import pytest
 from tests.peers.answering import EndedError
 from tests.peers.dcp.reference import TheirEnd
 from tests.peers.node import Reference
-from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, Json, says
+from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, Json, at_once, says
 from tests.protocols.dcp.paired import End, ask
 
 from postroom.core.ijson import JsonValue
@@ -48,7 +48,7 @@ def guardian(identity: EthereumKey = US) -> Ours:
         return FailedOperation(result) if isinstance(result, ErrorPayload) else result
 
     bank = Bank(identities=(identity,))
-    return lambda data: [bank.guardian.answer(data, NOW, performed).data]
+    return lambda data: [bank.guardian.answer(data, NOW, at_once(performed)).data]
 
 
 def our_target() -> End:

@@ -3,10 +3,11 @@
 import json
 
 import pytest
+from tests.aws import Deployed
 from tests.aws import clients as clients
 from tests.aws import deployed as deployed
+from tests.fakes.clock import FakeClock
 from tests.http.api_stack import ApiStack
-from tests.http.conftest import api as api
 from tests.http.dcp_peers import DcpApi
 from tests.peers.dcp.test_their_initiator import Exchange, Ours, guardian, target
 from tests.peers.node import Reference
@@ -19,10 +20,9 @@ from postroom.protocols.dcp.reasons import DCP_ID_MISSING
 from postroom.protocols.dcp.signed_message import read_signed_message
 
 
-def mailbox(api: ApiStack) -> Ours:
+def mailbox(deployed: Deployed) -> Ours:
     """`/dcp` of the mailbox API."""
-    api.clock.now = NOW
-    dcp = DcpApi(api)
+    dcp = DcpApi(ApiStack(deployed, FakeClock(NOW)))
     return lambda data: [dcp.post(data).body]
 
 
@@ -31,7 +31,7 @@ def exchange(request: pytest.FixtureRequest, reference5: Reference) -> Exchange:
     # It remembers the address of the target that it meets at a URL, also of one that it ends a connection with.
     url = f"https://{request.param}.example"
     if request.param == "mailbox":
-        return Exchange(reference5, mailbox(request.getfixturevalue("api")), url)
+        return Exchange(reference5, mailbox(request.getfixturevalue("deployed")), url)
     return Exchange(reference5, {"guardian": guardian, "target": target}[request.param](), url)
 
 

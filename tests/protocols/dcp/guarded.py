@@ -11,7 +11,7 @@ from tests.protocols.dcp.known import KEYS
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
-from postroom.protocols.dcp.guardian import FailedOperation, Guardian, Perform
+from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation, Guardian, Prepare, PreparedOperation
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
@@ -30,6 +30,14 @@ US, OWNER, WES, JACK = (
 )
 LIMITS = ReceiveLimits(ttl=TtlLimits(15, 3600, 120), session_seconds=600)
 Json = dict[str, Any]
+
+
+Perform = Callable[[Admitted], "JsonValue | FailedOperation | AnsweredLater"]
+
+
+def at_once(perform: Perform) -> Prepare:
+    """What performs each request, whatever it says."""
+    return lambda admitted: PreparedOperation(None, lambda: perform(admitted))
 
 
 def numbered(counter: "itertools.count[int]") -> Callable[[int], bytes]:
@@ -65,7 +73,7 @@ class Bank:
 
     def answer(self, data: bytes, now: float = NOW) -> Json:
         """The body of the answer; its signature is checked by the tests of clients."""
-        body: Json = json.loads(self.guardian.answer(data, now, self.perform_with or self.record).data)["body"]
+        body: Json = json.loads(self.guardian.answer(data, now, at_once(self.perform_with or self.record)).data)["body"]
         return body
 
     def record(self, admitted: Admitted) -> "JsonValue | FailedOperation":

@@ -50,6 +50,12 @@ def test_what_every_resource_signed_is_authorized(payload: dict[str, JsonValue],
     assert all(does_authorize(signed, each) for each in allowed)
 
 
+def test_the_resource_of_a_signature_is_written_with_0x_only_if_that_is_asked_for() -> None:
+    [address, key], *_ = KEYS.items()
+    assert list(authorize({"operation": "add"}, [key])) == [address]
+    assert list(authorize({"operation": "add"}, [key], hex_prefix=True)) == [f"0x{address}"]
+
+
 @given(payload=PAYLOADS)
 def test_the_addresses_of_an_authorization_are_those_of_one_entry(payload: dict[str, JsonValue]) -> None:
     allowed = allowances(payload)

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, numbered
+from tests.protocols.dcp.guarded import JACK, NOW, OWNER, US, WES, Bank, at_once, numbered
 from tests.protocols.dcp.network import DAY, strangers_message
 from tests.protocols.dcp.paired import End, Pair, ask
 from tests.tiers import examples
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
+from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.authorization import authorize
 from postroom.protocols.dcp.connect import MIN_HALF
 from postroom.protocols.dcp.connection_events import (
@@ -31,7 +32,12 @@ from postroom.protocols.dcp.initiator import ConnectionInitiator
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload
-from postroom.protocols.dcp.reasons import DCP_RESPONSE_UNEXPECTED, DCP_SESSION_FOREIGN
+from postroom.protocols.dcp.reasons import (
+    DCP_RESPONSE_INVALID,
+    DCP_RESPONSE_UNEXPECTED,
+    DCP_SESSION_FOREIGN,
+    DCP_VERSION_UNSUPPORTED,
+)
 from postroom.protocols.dcp.receiving import Admitted
 from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dcp.states import ConnectionState
@@ -116,6 +122,23 @@ def test_without_a_nonce_nothing_is_sent() -> None:
     assert len(pair.initiator.happened(RequestAnswered)) == 2
 
 
+def test_an_end_awaits_an_answer_to_its_connect_and_to_the_requests_that_it_sent_last_and_to_nothing_else() -> None:
+    pair = Pair()
+    end = pair.initiator.machine
+    assert not end.awaits_answer
+    pair.start()
+    assert end.awaits_answer
+    pair.deliver()
+    for queue in (lambda: ask(pair.initiator), end.close):
+        queue()
+        assert not end.awaits_answer
+        pair.flush()
+        assert end.awaits_answer
+        pair.deliver()
+        assert not end.awaits_answer
+    assert end.state is ConnectionState.CLOSED
+
+
 def test_an_error_of_the_application_fails_the_request_and_the_session_goes_on() -> None:
     pair = Pair().opened()
     pair.target.answer = lambda _: ErrorPayload("RangeError", "too large", "E7")
@@ -132,6 +155,17 @@ def test_time_is_the_targets_by_a_clock_that_only_goes_on() -> None:
     ask(pair.initiator)
     pair.flush()
     assert bodies(pair.initiator)[-1]["payload"]["validity"]["time"] == int(pair.clock.wall) + 5000
+
+
+@pytest.mark.parametrize(("behind", "counts"), [(10.5, True), (11, False)], ids=["equal", "more"])
+def test_clocks_may_differ_by_ten_seconds_unless_another_limit_is_set(behind: float, counts: bool) -> None:
+    """A target dates what it requests by its own clock, in whole seconds: half a second ago."""
+    pair = Pair().opened()
+    pair.initiator.wall_ahead = -behind
+    ask(pair.target)
+    pair.deliver()
+    failed = [event.error.code for event in pair.target.events if isinstance(event, RequestFailed)]
+    assert failed == ([] if counts else [ErrorCode.ETIMETRAVEL])
 
 
 def test_keys_authorize_what_is_sent() -> None:
@@ -170,6 +204,16 @@ def test_a_close_follows_what_is_queued_and_ends_both_ends(by: int) -> None:
     assert [each.machine.state for each in pair.ends] == [ConnectionState.CLOSED] * 2
     assert RequestAnswered(name, 7) in end.events or RequestUnanswered(name, was_sent=True) in end.events
     assert [error_of_end(each) for each in pair.ends] == [None, None]
+
+
+def test_a_second_request_with_an_unanswered_id_is_refused_and_in_a_closing_session_any_request() -> None:
+    end = Pair().opened().initiator
+    again = NewRequest(new_payload("echo"), id=ask(end))
+    with pytest.raises(ValueError, match="not answered yet"):
+        end.machine.send(again)
+    end.machine.close()
+    with pytest.raises(SessionEndedError):
+        end.machine.send(again)
 
 
 def test_two_closes_that_cross_end_both_ends() -> None:
@@ -291,6 +335,102 @@ def test_a_response_to_nothing_ends_the_connection() -> None:
     pair = Pair().opened()
     pair.initiator.receive(pair.target.sent[0], pair.clock)
     assert error_of_end(pair.initiator) == error_of(TheirError(DCP_RESPONSE_UNEXPECTED), OWNER.address)
+
+
+def responses_of_strangers(dcpsid: str | None, request_id: str) -> list[dict[str, Any]]:
+    """What anybody may sign, and what a real guardian signs for a session that it does not know."""
+    told = {"type": "response", "id": request_id, "time": int(NOW), "nonce": "stranger's"}
+    refusal = error_of(TheirError(DCP_SESSION_FOREIGN), US.address).as_json()
+    answers = [{"success": True, "payload": {"forged": "all is paid"}}, {"success": False, "payload": refusal}]
+    bare = [{**told, **answer, **with_it} for answer in answers for with_it in ({}, {"dcpsid": dcpsid})]
+    batches = [{**each, "type": "response-batch", "id": "batch", "payload": [each]} for each in bare]
+    return [*bare, *batches]
+
+
+@pytest.mark.parametrize("of_session", [False, True], ids=["without dcpsid", "dcpsid null"])
+@pytest.mark.parametrize("signer", [US, JACK], ids=["the target", "a stranger"])
+@pytest.mark.parametrize("which", range(8))
+def test_a_response_without_a_session_is_believed_from_nobody_and_the_outcome_is_unknown(
+    which: int, signer: EthereumKey, of_session: bool
+) -> None:
+    """Also the target signs refusals without a dcpsid, for whoever asks it: they can be injected."""
+    pair = Pair().opened()
+    pair.target.answers_at_once = False
+    name = ask(pair.initiator)
+    pair.flush()
+    body = responses_of_strangers(None, name)[which]
+    if not of_session:
+        body.pop("dcpsid", None)
+    pair.initiator.receive(sign_body(body, signer), pair.clock)
+    assert pair.initiator.events[-2] == RequestUnanswered(name, was_sent=True)
+    assert error_of_end(pair.initiator) is not None
+    assert not pair.initiator.happened(RequestAnswered)
+    assert not pair.initiator.happened(RequestFailed)
+
+
+@pytest.mark.parametrize("which", range(8))
+def test_a_response_in_a_session_is_believed_from_its_peer_only(which: int) -> None:
+    for asked, signer in ((0, JACK), (1, JACK)):
+        pair = Pair().opened()
+        end, other = pair.ends[asked], pair.ends[1 - asked]
+        other.answers_at_once = False
+        name = ask(end)
+        pair.flush()
+        body = responses_of_strangers(end.machine.dcpsid, name)[which]
+        end.receive(sign_body(body, signer), pair.clock)
+        assert end.events[-2] == RequestUnanswered(name, was_sent=True)
+        assert end.machine.state is ConnectionState.CLOSED
+
+
+def test_a_refusal_of_the_connect_needs_no_session() -> None:
+    pair = Pair()
+    pair.start()
+    (connect,) = bodies(pair.initiator)
+    refusal = error_of(TheirError(DCP_VERSION_UNSUPPORTED, "^5.0.0"), US.address).as_json()
+    body = {"type": "response", "id": connect["id"], "time": int(NOW), "success": False, "payload": refusal}
+    pair.initiator.receive(sign_body(body, US), pair.clock)
+    error = error_of_end(pair.initiator)
+    assert error is not None
+    assert error.code == ErrorCode.EVERSION
+
+
+@pytest.mark.parametrize(
+    "change", [{"success": "true"}, {"success": 1}, {"success": None}, {"time": None}, {"time": "1"}, {"nonce": 7}]
+)
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_malformed_response_ends_the_session_and_is_not_answered(change: dict[str, Any], batched: bool) -> None:
+    """Otherwise its request would wait for ever."""
+    pair = Pair().opened()
+    pair.target.answers_at_once = False
+    name = ask(pair.initiator)
+    pair.flush()
+    dcpsid = pair.initiator.machine.dcpsid
+    body = {"type": "response", "id": name, "time": int(NOW), "success": True, "dcpsid": dcpsid, "nonce": "n", **change}
+    if batched:
+        body = {"type": "response-batch", "id": "batch", "payload": [body], "dcpsid": dcpsid, "nonce": "n"}
+    pair.initiator.receive(sign_body(body, US), pair.clock)
+    if batched and "nonce" in change:  # a member's nonce is not read
+        return
+    assert pair.initiator.events[-2] == RequestUnanswered(name, was_sent=True)
+    error = error_of_end(pair.initiator)
+    assert error is not None
+    assert error.message.startswith(DCP_RESPONSE_INVALID.sentence)
+    assert pair.initiator.machine.messages(pair.clock) == []
+
+
+@pytest.mark.parametrize("member", [{"allow": None}, {}, None])
+def test_each_request_of_a_batch_is_processed_by_itself(member: Any) -> None:
+    pair = Pair().opened()
+    dcpsid, nonce = pair.initiator.machine.dcpsid, bodies(pair.target)[0]["nonce"]
+    validity = {"time": int(NOW), "stamp": "s", "ttl": 60}
+    good = {"type": "request", "id": "good", "payload": {"operation": "echo", "data": 7, "validity": validity}}
+    bad = {"type": "request", "id": "bad", "payload": member}
+    batch = {"type": "request-batch", "id": "b", "payload": [bad, good, None], "dcpsid": dcpsid, "nonce": nonce}
+    pair.target.receive(sign_body(batch, OWNER), pair.clock)
+    assert [event.admitted.data for event in pair.target.happened(RequestReceived)] == [7]  # type: ignore[attr-defined]
+    (data,) = pair.target.machine.messages(pair.clock)
+    answered = {each["id"]: each["success"] for each in json.loads(data)["body"]["payload"]}
+    assert answered == {"b": True, "bad": False, "good": True}
 
 
 def test_ones_own_messages_sent_back_end_the_connection() -> None:
@@ -439,16 +579,16 @@ def _check(pair: Pair) -> None:
 def test_a_session_without_a_next_nonce_ends_although_an_earlier_request_is_still_open() -> None:
     """The answer to the second message is lost, and the copy of that message is refused without a nonce."""
     guardian, end = late_guardian(), initiator()
-    answer = guardian.answer(end.connect(CLOCK), NOW, answer_later).data
+    answer = guardian.answer(end.connect(CLOCK), NOW, at_once(answer_later)).data
     end.receive(answer, CLOCK)
     late, other = (end.send(NewRequest(new_payload(name))) for name in ("late", "echo"))
     [first] = end.messages(CLOCK)
-    end.receive(guardian.answer(first, NOW, answer_later).data, CLOCK)
+    end.receive(guardian.answer(first, NOW, at_once(answer_later)).data, CLOCK)
     last = end.send(NewRequest(new_payload("echo")))
     [second] = end.messages(CLOCK)
-    guardian.answer(second, NOW, answer_later)
+    guardian.answer(second, NOW, at_once(answer_later))
     end.note_repeated()
-    events = end.receive(guardian.answer(second, NOW, answer_later).data, CLOCK)
+    events = end.receive(guardian.answer(second, NOW, at_once(answer_later)).data, CLOCK)
     assert [event for event in events if isinstance(event, RequestUnanswered)] == [
         RequestUnanswered(last, was_sent=True),
         RequestUnanswered(late, was_sent=True),
@@ -459,11 +599,11 @@ def test_a_session_without_a_next_nonce_ends_although_an_earlier_request_is_stil
 
 def test_while_an_earlier_request_is_open_a_session_goes_on_with_the_nonces_of_the_others() -> None:
     guardian, end = late_guardian(), initiator()
-    end.receive(guardian.answer(end.connect(CLOCK), NOW, answer_later).data, CLOCK)
+    end.receive(guardian.answer(end.connect(CLOCK), NOW, at_once(answer_later)).data, CLOCK)
     late, _ = (end.send(NewRequest(new_payload(name))) for name in ("late", "echo"))
     for _ in range(3):
         [message] = end.messages(CLOCK)
-        end.receive(guardian.answer(message, NOW, answer_later).data, CLOCK)
+        end.receive(guardian.answer(message, NOW, at_once(answer_later)).data, CLOCK)
         end.send(NewRequest(new_payload("echo")))
     assert end.state is ConnectionState.OPEN
     response = write_late_response(late, str(end.dcpsid), US, NOW)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.protocols.dcp.guarded import JACK, LIMITS, NOW, OWNER, US, WES, Bank, Json, Peer, code, says
+from tests.protocols.dcp.guarded import JACK, LIMITS, NOW, OWNER, US, WES, Bank, Json, Peer, at_once, code, says
 
 from postroom.core.canonical import json_stringify
 from postroom.core.errors import NotNowError, TheirError
@@ -14,6 +14,7 @@ from postroom.core.ijson import MAX_DEPTH
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
 from postroom.crypto.ethereum_keys import EthereumKey
+from postroom.protocols.dcp import messages
 from postroom.protocols.dcp.error_payload import ErrorPayload
 from postroom.protocols.dcp.guardian import FailedOperation
 from postroom.protocols.dcp.memory_store import MemoryStore
@@ -28,6 +29,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_MESSAGE_INVALID,
     DCP_NONCE_INVALID,
     DCP_OPERATION_UNKNOWN,
+    DCP_RESPONSE_INVALID,
     DCP_RESPONSE_UNEXPECTED,
     DCP_SESSION_FOREIGN,
     DCP_SESSION_OVER,
@@ -86,7 +88,9 @@ def test_a_session_is_opened_used_and_closed(bank: Bank, owner: Peer) -> None:
 
 def test_the_answer_is_signed_by_the_guardian_for_the_request(bank: Bank, owner: Peer) -> None:
     request = owner.request("add", 1)
-    answer = read_signed_message(bank.guardian.answer(owner.signed(request), NOW, lambda admitted: admitted.data).data)
+    answer = read_signed_message(
+        bank.guardian.answer(owner.signed(request), NOW, at_once(lambda admitted: admitted.data)).data
+    )
     assert answer.owner == US.address
     assert list(answer.body) == ["type", "id", "time", "success", "payload", "dcpsid", "nonce"]
     assert answer.body["id"] == request["id"]
@@ -200,7 +204,9 @@ def test_sessions_of_earlier_identities_go_on(bank: Bank, owner: Peer) -> None:
     owner.send(owner.request())
     rotated = bank.restarted(identities=(WES, US))
     answer = read_signed_message(
-        rotated.guardian.answer(owner.signed(owner.request("add", 2)), NOW, lambda admitted: admitted.data).data
+        rotated.guardian.answer(
+            owner.signed(owner.request("add", 2)), NOW, at_once(lambda admitted: admitted.data)
+        ).data
     )
     assert (answer.owner, answer.body["payload"]) == (US.address, 2)
     owner.nonce = str(answer.body["nonce"])
@@ -291,8 +297,19 @@ def test_a_response_that_nobody_asked_for_is_refused(bank: Bank, owner: Peer, ba
 
 
 def test_our_own_answer_sent_back_is_nobodys(bank: Bank, owner: Peer) -> None:
-    data = bank.guardian.answer(owner.signed(owner.request()), NOW, lambda _: None).data
-    assert refused(bank.answer(data), DCP_SESSION_FOREIGN)
+    data = bank.guardian.answer(owner.signed(owner.request()), NOW, at_once(lambda _: None)).data
+    assert unanswered(bank, data) is DCP_RESPONSE_UNEXPECTED
+
+
+@pytest.mark.parametrize("change", [{"success": "true"}, {"success": None}, {"time": None}, {"nonce": 7}, {"id": ""}])
+def test_a_malformed_response_is_not_answered(bank: Bank, owner: Peer, change: Json) -> None:
+    response = {"type": "response", "id": "1", "time": 1, "success": True, "dcpsid": owner.dcpsid, **change}
+    assert unanswered(bank, owner.signed(response)) is (DCP_ID_MISSING if "id" in change else DCP_RESPONSE_INVALID)
+
+
+def test_a_response_in_a_strangers_session_is_not_answered(bank: Bank, owner: Peer) -> None:
+    response = {"type": "response", "id": "1", "time": 1, "success": True, "dcpsid": owner.dcpsid, "nonce": None}
+    assert unanswered(bank, Peer.connected(bank, JACK).signed(response)) is DCP_RESPONSE_UNEXPECTED
 
 
 # --- forged, stolen, replayed ----------------------------------------------------------------------------------------
@@ -401,8 +418,8 @@ def test_a_malformed_body_is_refused_as_a_whole_and_uses_no_nonce(bank: Bank, ow
     assert code(owner.send(owner.request())) == ""
 
 
-@pytest.mark.parametrize("members", [[], "text", [{"type": "request-batch"}], [7], [None]])
-def test_a_batch_has_requests(owner: Peer, members: Any) -> None:
+@pytest.mark.parametrize("members", [[], "text", {}, None])
+def test_a_batch_has_messages(owner: Peer, members: Any) -> None:
     assert refused(owner.send(owner.batch() | {"payload": members}), DCP_BODY_INVALID)
 
 
@@ -412,8 +429,46 @@ def test_a_batch_has_a_limit(bank: Bank, owner: Peer) -> None:
     assert code(owner.send(owner.request())) == ""
 
 
-def test_a_member_of_another_session_is_refused(owner: Peer) -> None:
-    assert refused(owner.send(owner.batch(owner.request(dcpsid="other"))), DCP_BODY_INVALID)
+def test_the_number_of_messages_is_judged_before_any_of_them_is_read(
+    bank: Bank, owner: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "read_request", lambda _: pytest.fail("a member was read"))
+    answer = owner.send(owner.batch(*[owner.request()] * (LIMITS.max_messages + 1)))
+    assert "at most" in says(answer)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"payload": {"operation": "add", "allow": None}}, {"payload": None}, {"auth": 7}, {"type": "request-batch"},
+        {"nonce": 7}, {"dcpsid": "other"},
+    ],
+)  # fmt: skip
+def test_each_message_of_a_batch_is_processed_by_itself_message_receipt(bank: Bank, owner: Peer, change: Json) -> None:
+    malformed = {**owner.request("add", 2), "id": "malformed", **change}
+    answer = owner.send(owner.batch(owner.request("add", 1), malformed, owner.request("add", 3)))
+    by_id = {each["id"]: each for each in answer["payload"]}
+    assert refused(by_id["malformed"], DCP_BODY_INVALID)
+    assert [each["success"] for each in answer["payload"]] == [True, True, False, True]
+    assert bank.done == [("add", 1), ("add", 3)]
+
+
+@pytest.mark.parametrize("member", [None, 7, [], {}, {"type": "request", "id": ""}, {"type": "request", "id": 7}])
+def test_a_member_without_an_id_has_no_response_and_the_others_have(bank: Bank, owner: Peer, member: Any) -> None:
+    guardians = bank.guardian.answer(
+        owner.signed(owner.batch() | {"payload": [member, owner.request("add", 1)]}), NOW, at_once(bank.record)
+    )
+    answer = json.loads(guardians.data)["body"]
+    assert [each["success"] for each in answer["payload"]] == [True, True]
+    assert [each.reason for each in guardians.refusals] == [DCP_BODY_INVALID]
+    assert bank.done == [("add", 1)]
+
+
+def test_no_member_has_the_id_of_its_batch(bank: Bank, owner: Peer) -> None:
+    """One response would answer both."""
+    answer = owner.send(owner.batch(owner.request(id="b"), id="b"))
+    assert refused(answer, DCP_BODY_INVALID)
+    assert bank.done == []
 
 
 # --- validity, ids, stamps -------------------------------------------------------------------------------------------
@@ -454,11 +509,14 @@ def test_without_validity_a_request_is_refused(owner: Peer) -> None:
     assert refused(owner.send(request), DCP_VALIDITY_INVALID)
 
 
-def test_an_id_is_used_once_in_a_session(bank: Bank, owner: Peer) -> None:
+def test_an_id_is_used_once_by_a_peer_connection_request(bank: Bank, owner: Peer) -> None:
+    """In all its sessions: "a given entity will never process two messages with the same id"."""
     owner.send(owner.request("add", 1, id="7"))
     assert refused(owner.send(owner.request("add", 2, id="7")), DCP_ID_REUSED)
-    other = Peer.connected(bank, half="y" * 21)
-    assert code(other.send(other.request("add", 3, id="7"))) == ""
+    again = Peer.connected(bank, half="y" * 21)
+    assert refused(again.send(again.request("add", 3, id="7")), DCP_ID_REUSED)
+    other = Peer.connected(bank, WES)
+    assert code(other.send(other.request("add", 4, id="7"))) == ""
 
 
 @pytest.mark.parametrize("stamp", ["s", "__proto__", "\ud800", "é" * 1000])
@@ -485,6 +543,13 @@ def test_a_target_that_forgot_receives_nothing_until_what_it_forgot_is_over(bank
     assert (code(answer), later.bank.done) == (str(DCP_TARGET_STARTING), [("add", 1)])
     later.now = NOW + 140
     assert code(later.send(later.request())) == ""
+
+
+def test_a_malformed_request_is_not_asked_for_again_when_the_target_has_started(bank: Bank) -> None:
+    owner = Peer.connected(bank.restarted(limits=replace(LIMITS, not_before=NOW + 140)))
+    malformed = {**owner.request(), "auth": 7}
+    answer = owner.send(owner.batch(malformed, owner.request()))
+    assert [code(each) for each in answer["payload"]] == ["", "EINVAL", str(DCP_TARGET_STARTING)]
 
 
 def test_a_full_store_is_no_refusal(bank: Bank) -> None:
@@ -518,7 +583,7 @@ def test_a_cheque_counts_once_for_its_holder(bank: Bank) -> None:
 def test_who_carries_a_cheque_neither_presents_it_nor_uses_it_up(bank: Bank) -> None:
     jack, wes = Peer.connected(bank, JACK), Peer.connected(bank, WES)
     assert jack.send(jack.request(**cheque()))["payload"] == {"resources": []}
-    assert code(jack.send(jack.request("keepalive", validity={"stamp": "cheque 7"}))) == "EDUP"
+    assert code(jack.send(jack.request("add", validity={"stamp": "cheque 7"}))) == "EDUP"
     assert wes.send(wes.request(**cheque()))["payload"] == {"resources": [OWNER.address]}
 
 
@@ -622,6 +687,30 @@ def test_two_spellings_of_one_resource_are_refused(bank: Bank) -> None:
     written, wes = cheque(), Peer.connected(bank, WES)
     written["auth"] |= {f"0x{OWNER.address}": written["auth"][OWNER.address]}
     assert refused(wes.send(wes.request(**written)), DCP_BODY_INVALID)
+
+
+@pytest.mark.parametrize("first", [OWNER, JACK])
+def test_a_payload_that_two_keys_signed_counts_once_whoever_of_them_is_named(bank: Bank, first: EthereumKey) -> None:
+    """ "If the receiver has ever seen a request with the same stamp" (DCP: Validity): also with another signature."""
+    wes = Peer.connected(bank, WES)
+    both = wes.request("withdraw", 7, keys=(OWNER, JACK))
+    by_each = [{**both, "id": key.address, "auth": {key.address: both["auth"][key.address]}} for key in (OWNER, JACK)]
+    by_each.sort(key=lambda request: request["id"] != first.address)
+    answers = [wes.send({**request, "nonce": wes.nonce}) for request in (*by_each, {**both, "id": "both"})]
+    assert [code(answer) for answer in answers] == ["", "EDUP", "EDUP"]
+    assert bank.done == [("withdraw", 7)]
+
+
+@pytest.mark.parametrize("operation", ["keepalive", "close"])
+def test_what_the_protocol_answers_by_itself_writes_neither_id_nor_stamp(
+    bank: Bank, owner: Peer, operation: str
+) -> None:
+    owner.send(owner.request("add"))
+    kept = len(bank.store)  # type: ignore[arg-type]
+    requests = [owner.request("keepalive") for _ in range(8)]
+    answer = owner.send(owner.batch(*requests, owner.request(operation)))
+    assert all(each["success"] for each in answer["payload"])
+    assert len(bank.store) == kept  # type: ignore[arg-type]
 
 
 def test_one_resource_of_two_cannot_be_used_again_without_the_other(bank: Bank) -> None:

@@ -34,6 +34,7 @@ from postroom.protocols.dcp.receiving import ReceiveLimits
 
 SEED_TIME = 1578683060
 """The messages of the reference are of the seconds before."""
+YEAR_10000 = 253_402_300_800
 OF_MESSAGE = ["json", "message", "owner", "signature form", "signature", "body", "session", "nonce"]
 OF_REQUEST = ["operation", "order", "validity", "time"]
 CHEQUE = write_cheque(
@@ -163,10 +164,15 @@ def test_a_malformed_body_is_found_and_its_members_are_not_looked_at() -> None:
     [
         ("a" * 21, "b" * 21, f"{'a' * 21} of the initiator, {'b' * 21} of the target"),
         ("a" * 21 + "-", "b" * 21, f"{'a' * 21}--{'b' * 21}; only its ends know where the halves meet"),
+        (
+            "a" * 256,
+            "b" * 256,
+            f"{'a' * 120}… (256 characters) of the initiator, {'b' * 120}… (256 characters) of the target",
+        ),
         ("a", "b", "a-b; only its ends know where the halves meet"),
         ("a" * 300, "b" * 300, f"{'a' * 120}… (601 characters)"),
     ],
-    ids=["one place", "two places", "too short", "too long"],
+    ids=["one place", "two places", "longest", "too short", "too long"],
 )
 def test_the_halves_of_a_session_are_told_if_they_can_be_told_apart(initiators: str, targets: str, told: str) -> None:
     explanation = looked_at(signed(dcpsid=f"{initiators}-{targets}"))
@@ -187,6 +193,20 @@ def test_a_connect_opens_a_session(data: dict[str, str], reason: Reason | None) 
     explanation = looked_at(peer.signed(peer.connect(**data)))
     assert failed(explanation) == ({"session": reason} if reason else {})
     assert names(explanation) == [*OF_MESSAGE, "operation", "order"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("seed_connect_request", "of the target's first request"),
+        ("seed_request", "the last one that the receiver gave"),
+        ("seed_request_batch", "the last one that the receiver gave"),
+        ("seed_response", "of the receiver's next message, or none"),
+        ("seed_response_batch", "of the receiver's next message, or none"),
+    ],
+)
+def test_whose_nonce_a_message_has_is_told(name: str, expected: str) -> None:
+    assert check(looked_at(MESSAGES[name]["wire"].encode()), "nonce").expected == expected
 
 
 def test_nothing_but_connect_is_without_a_session() -> None:
@@ -234,6 +254,8 @@ def test_a_request_counts_from_its_time_until_its_ttl_is_over(now: int, reason: 
         ({"ttl": 1}, "15 s instead of its ttl of 1 s"),
         ({"time": 1e308}, "from 1e+308 s to 1e+308 s: its ttl of 60 s"),
         ({"time": -1}, "from -11 s to 1970-01-01T00:01:09.000Z: its ttl of 60 s"),
+        ({"time": YEAR_10000 - 80}, "from 9999-12-31T23:58:30.000Z to 9999-12-31T23:59:50.000Z: its ttl of 60 s"),
+        ({"time": YEAR_10000 - 70}, f"from 9999-12-31T23:58:40.000Z to {YEAR_10000} s: its ttl of 60 s"),
     ],
     ids=str,
 )

@@ -27,10 +27,10 @@ from postroom.protocols.dcp.reasons import (
 from postroom.protocols.dcp.session_store import NonceUse, RequestUse, SessionStore
 from postroom.storage.limits.dcp_sessions import DcpSessions
 
-FIRST = NonceUse("s", "n0", "n1", first=True, now=100, until=200)
-SECOND = NonceUse("s", "n1", "n2", first=False, now=110, until=210)
-ONES, TWOS = Address("1" * 40), Address("2" * 40)
-REQUEST = RequestUse("s", "id", "stamp", (ONES,), "n1.0", now=100, until=150)
+ONES, TWOS, JACK, WES = (Address(digit * 40) for digit in "1234")
+FIRST = NonceUse(WES, "s", "n0", "n1", first=True, now=100, until=200)
+SECOND = NonceUse(WES, "s", "n1", "n2", first=False, now=110, until=210)
+REQUEST = RequestUse(WES, "id", "stamp", (ONES,), "n1.0", now=100, until=150)
 
 
 @pytest.fixture(params=["memory", "DynamoDB"])
@@ -74,14 +74,14 @@ def test_a_session_that_nobody_used_is_over(store: SessionStore) -> None:
 def test_a_session_lasts_until_it_was_not_used_for_its_time(store: SessionStore) -> None:
     store.use_nonce(FIRST)
     store.use_nonce(replace(SECOND, now=200, until=300))
-    store.use_nonce(NonceUse("s", "n2", "n3", first=False, now=300, until=400))
-    assert nonce_refused(store, NonceUse("s", "n3", "n4", first=False, now=400.5, until=500)) is DCP_SESSION_OVER
+    store.use_nonce(NonceUse(WES, "s", "n2", "n3", first=False, now=300, until=400))
+    assert nonce_refused(store, NonceUse(WES, "s", "n3", "n4", first=False, now=400.5, until=500)) is DCP_SESSION_OVER
 
 
 def test_the_last_use_of_a_session_says_how_long_it_lasts(store: SessionStore) -> None:
     store.use_nonce(FIRST)
     store.use_nonce(replace(SECOND, until=120))
-    assert nonce_refused(store, NonceUse("s", "n2", "n3", first=False, now=120.5, until=160)) is DCP_SESSION_OVER
+    assert nonce_refused(store, NonceUse(WES, "s", "n2", "n3", first=False, now=120.5, until=160)) is DCP_SESSION_OVER
 
 
 def test_a_closed_session_stays_closed_for_each_of_its_nonces(store: SessionStore) -> None:
@@ -91,16 +91,16 @@ def test_a_closed_session_stays_closed_for_each_of_its_nonces(store: SessionStor
         assert nonce_refused(store, use) is DCP_SESSION_OVER
 
 
-def test_an_id_is_used_once_in_its_session(store: SessionStore) -> None:
+def test_an_id_is_used_once_by_its_peer(store: SessionStore) -> None:
     store.use_request(REQUEST)
     assert request_refused(store, replace(REQUEST, stamp="other", mark="n1.1")) is DCP_ID_REUSED
-    store.use_request(replace(REQUEST, dcpsid="t", stamp="other", mark="n1.2"))
+    store.use_request(replace(REQUEST, peer=JACK, stamp="other", mark="n1.2"))
 
 
 @pytest.mark.parametrize("resources", [(), (ONES,), (TWOS,), (ONES, TWOS)])
 def test_a_stamp_is_used_once_in_the_space_of_its_resource(store: SessionStore, resources: tuple[Address, ...]) -> None:
     store.use_request(REQUEST)
-    other = replace(REQUEST, dcpsid="t", mark="n1.1", resources=resources)
+    other = replace(REQUEST, peer=JACK, mark="n1.1", owners=resources)
     if ONES in resources:
         assert request_refused(store, other) is DCP_DUPLICATE
     else:
@@ -109,8 +109,8 @@ def test_a_stamp_is_used_once_in_the_space_of_its_resource(store: SessionStore, 
 
 def test_a_refused_request_uses_up_nothing(store: SessionStore) -> None:
     store.use_request(REQUEST)
-    assert request_refused(store, replace(REQUEST, id="2", resources=(TWOS, ONES), mark="n1.1")) is DCP_DUPLICATE
-    store.use_request(replace(REQUEST, id="2", resources=(TWOS,), mark="n1.2"))
+    assert request_refused(store, replace(REQUEST, id="2", owners=(TWOS, ONES), mark="n1.1")) is DCP_DUPLICATE
+    store.use_request(replace(REQUEST, id="2", owners=(TWOS,), mark="n1.2"))
 
 
 def test_a_request_is_remembered_until_its_time_inclusive(store: SessionStore) -> None:
@@ -128,14 +128,62 @@ def test_a_request_is_given_back_by_its_own_mark_only(store: SessionStore) -> No
     store.use_request(replace(REQUEST, mark="n1.3"))
 
 
+def test_a_payload_is_used_once_whoever_signed_it(store: SessionStore) -> None:
+    by_one = replace(REQUEST, payload="digest")
+    by_other = replace(by_one, id="2", owners=(TWOS,), mark="n1.1")
+    store.use_request(by_one)
+    assert request_refused(store, by_other) is DCP_DUPLICATE
+    store.give_back(by_one)
+    store.use_request(by_other)
+
+
 def test_memory_is_limited_and_swept() -> None:
-    store = MemoryStore(max_rows=3)
+    store = MemoryStore(max_rows=20)
     store.use_request(REQUEST)
     store.use_nonce(FIRST)
     with pytest.raises(NotNowError) as caught:
         store.use_request(replace(REQUEST, id="2", stamp="2", mark="n1.1"))
     assert caught.value.reason is DCP_STORE_FULL
     store.use_request(replace(REQUEST, id="2", stamp="2", mark="n1.1", now=260.5, until=400))
+    assert len(store) == 2
+
+
+@pytest.mark.parametrize("peers", [1, 2, 8, 16])
+def test_no_peer_fills_the_memory_of_the_others(peers: int) -> None:
+    """Each takes a ninth of the free rows at most, and eight ninths stay."""
+    store, stamps = MemoryStore(max_rows=1000), itertools.count()
+
+    def use(peer: Address) -> None:
+        number = f"{next(stamps)}"
+        store.use_request(replace(REQUEST, peer=peer, id=number, stamp=number, mark=number))
+
+    def use_as_often_as_possible(peer: Address) -> None:
+        while True:
+            use(peer)
+
+    for number in range(peers):
+        with pytest.raises(NotNowError):
+            use_as_often_as_possible(Address(f"{number}"))
+        assert 1000 - len(store) >= 1000 * (8 / 9) ** (number + 1) - 2 * (number + 1)
+    for _ in range((1000 - len(store)) // 9 // 2):
+        use(JACK)
+
+
+def test_what_a_peer_holds_is_counted_down_as_it_is_given_back_and_swept() -> None:
+    store = MemoryStore(max_rows=20)
+    for number in range(100):
+        used = replace(REQUEST, id=f"{number}", stamp=f"{number}", mark=f"{number}")
+        store.use_request(used)
+        store.give_back(used)
+    for number in range(100, 200):
+        now = number * 1000
+        store.use_request(replace(REQUEST, id=f"{number}", stamp="again", mark=f"{number}", now=now, until=now + 1))
+
+
+def test_a_request_that_is_remembered_again_takes_no_more_of_the_memory() -> None:
+    store = MemoryStore(max_rows=20)
+    for _ in range(10):
+        store.use_request(REQUEST)
     assert len(store) == 2
 
 
@@ -176,10 +224,12 @@ def calls_of(drawn: list[tuple[str, int, int, tuple[Address, ...]]], example: in
             nonces[session].append(f"nonce {next(numbers)}")
             is_first = nonce == "first" and now <= FIRST_UNTIL  # later, it is refused before a store is asked
             until = max(now + 100, FIRST_UNTIL)
-            last = "use_nonce", NonceUse(dcpsid, nonce, nonces[session][-1], is_first, now, until)
+            last = "use_nonce", NonceUse(WES, dcpsid, nonce, nonces[session][-1], is_first, now, until)
         elif what == "request":
             mark = f"mark {next(numbers)}"
-            used.append(RequestUse(dcpsid, f"{number}", f"{example} {number}", resources, mark, now, now + 40 + number))
+            peer, stamp = Address(dcpsid), f"{example} {number}"
+            payload = f"{example} {number % 2}" if resources else ""
+            used.append(RequestUse(peer, f"{number}", stamp, resources, mark, now, now + 40 + number, payload))
             last = "use_request", used[-1]
         elif what == "give back" and used:
             last = "give_back", used[-1 - number % len(used)]

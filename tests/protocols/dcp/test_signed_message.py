@@ -161,6 +161,12 @@ def test_signatures_are_read_as_they_are_written(signature: bytes, recovery: int
     assert read_signature(written) == read_signature(json.dumps(written)) == whole
 
 
+def test_a_signature_as_text_has_at_most_4096_bytes() -> None:
+    text = json.dumps(json.loads(DATA)["signature"])
+    assert refusal(changed(signature=text.ljust(4097))) is DCP_MESSAGE_INVALID
+    assert read_signed_message(changed(signature=text.ljust(4096))).owner == KEY.address
+
+
 def test_a_key_never_stands_in_an_error() -> None:
     key = EthereumKey.generate()
     with pytest.raises(TheirError) as caught:

@@ -100,9 +100,19 @@ def test_a_copy_with_a_smaller_id_gives_the_message_its_id_and_its_place() -> No
     assert [message.id for message in shown] == sorted(message.id for message in shown)
 
 
-def test_unsigned_messages_with_one_id_have_one_order() -> None:
-    lines = [sent(key, text(chat=IN_CHANNEL), signed=False) for key in (ALICE, CAROL, DAVE)]
-    assert len(messages(lines, THE_CHANNEL)) == 3
+@pytest.mark.parametrize("words", "abcdef")
+def test_unsigned_messages_with_one_clock_and_id_are_shown_by_author(words: str) -> None:
+    lines = [sent(key, text(words=words, chat=IN_CHANNEL), signed=False) for key in (ALICE, CAROL, DAVE)]
+    shown = messages(lines, THE_CHANNEL)
+    assert len({message.id for message in shown}) == 1
+    assert [message.author for message in shown] == sorted(key.public for key in (ALICE, CAROL, DAVE))
+
+
+@pytest.mark.parametrize("words", "abcdef")
+def test_what_is_not_shown_is_listed_by_id_and_then_by_author(words: str) -> None:
+    ahead = text(NOW + AHEAD + 1, words, IN_CHANNEL)
+    found = view([sent(key, ahead, signed=False) for key in (ALICE, CAROL, DAVE)]).not_shown()
+    assert [fact.author for fact, _ in found] == sorted(key.public for key in (ALICE, CAROL, DAVE))
 
 
 def test_only_the_last_messages_may_be_wanted() -> None:
@@ -413,10 +423,13 @@ def test_of_two_deletions_the_first_says_who_deleted() -> None:
     assert only([GROUP_BEGINS, TO_GROUP, *lines], THE_GROUP).deleted_by == ALICE.public
 
 
-def test_unsigned_deletions_with_one_id_have_one_order() -> None:
-    lines = [sent(by, deletion(id_of(TO_GROUP), chat=IN_GROUP), signed=False) for by in (ALICE, CAROL)]
+@pytest.mark.parametrize("later", range(6))
+def test_of_unsigned_deletions_with_one_clock_and_id_the_smaller_author_says_who_deleted(later: int) -> None:
+    lines = [sent(by, deletion(id_of(TO_GROUP), NOW + later, IN_GROUP), signed=False) for by in (ALICE, CAROL)]
+    update_ = sent(ALICE, update(event(Kind.ADMINS_ADDED, NOW, [CAROL])))
     assert id_of(lines[0]) == id_of(lines[1])
-    assert only([GROUP_BEGINS, TO_GROUP, *lines], THE_GROUP).deleted_by in {ALICE.public, CAROL.public}
+    shown = only([GROUP_BEGINS, update_, TO_GROUP, *lines], THE_GROUP)
+    assert shown.deleted_by == min(ALICE.public, CAROL.public)
 
 
 def test_a_message_with_two_copies_is_deleted_by_either_id() -> None:

@@ -39,12 +39,14 @@ from tests.protocols.status.histories import (
 
 from postroom.protocols.status import messages as m
 from postroom.protocols.status.chat_view import ChatView
+from postroom.protocols.status.chats import group_id
 from postroom.protocols.status.enums import MembershipEventType as Kind
 from postroom.protocols.status.enums import PayloadType
 from postroom.protocols.status.fold import HistoryLine
 from postroom.protocols.status.log import ChatLog, Fact
 
 HELLO = sent(ALICE, text())
+OTHER_GROUP = group_id("00000000-0000-4000-8000-000000000000", MALLORY.public)
 UPDATE = sent(ALICE, update(*founding(), message=text(chat=IN_GROUP)))
 IDENTITY = m.ChatMessageIdentity(NOW, "alice.eth", "Alice")
 
@@ -115,7 +117,7 @@ def test_unsigned_messages_of_two_carriers_are_two_though_they_have_one_id() -> 
     for order in (lines, lines[::-1]):
         log = log_of(order)
         assert len(log) == 2
-        assert [fact.key for fact in log.messages(THE_CHANNEL)] == sorted(fact.key for fact in log)
+        assert [fact.author for fact in log.messages(THE_CHANNEL)] == sorted([ALICE.public, CAROL.public])
 
 
 def test_the_type_that_the_carrier_says_is_that_of_the_typed_wrapper() -> None:
@@ -253,6 +255,18 @@ def test_an_event_came_when_the_first_update_with_it_came() -> None:
 def test_an_event_counts_until_it_is_too_far_ahead() -> None:
     ahead = event(Kind.NAME_CHANGED, NOW + 120_000, name="Band")
     assert log_of([sent(ALICE, update(*founding(), ahead), NOW)]).group(GROUP).name == "Band"
+
+
+def test_a_strangers_event_does_not_make_a_group_anew() -> None:
+    log = log_of([UPDATE])
+    before = log.group(GROUP)
+    log.add(verified(sent(MALLORY, update(event(Kind.NAME_CHANGED, NOW, name="M", by=MALLORY))), BOB.public), NOW)
+    assert log.group(GROUP) is before
+
+
+def test_a_group_that_a_stranger_makes_up_is_none_of_the_users() -> None:
+    line = sent(MALLORY, m.MembershipUpdateMessage(OTHER_GROUP, founding()))
+    assert list(log_of([UPDATE, line]).groups()) == [GROUP]
 
 
 def test_members_may_change_a_group_only_by_the_users_policy() -> None:

@@ -14,7 +14,7 @@ OWNER_OPERATIONS: Final[Mapping[str, Operation]] = {
 }
 """The operations of the mailbox API for which an owner signs in, by id: each is an operation of DCP, too."""
 REVOKE: Final = "revoke"
-"""The operation that revokes a request that its sender authorized. Its data is the validity of that request."""
+"""The operation that revokes what an owner of the mailbox authorized. The body in its data is the validity of that."""
 WATCH: Final = "watch"
 """The operation that is answered when a mailbox has mail. Its data is the mailbox."""
 PING: Final = '{"action":"ping"}'

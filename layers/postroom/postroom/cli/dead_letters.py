@@ -33,7 +33,7 @@ app = CommandTyper(
 
 OF_CLAIMS: Final = "DeadLetterQueue"
 SOURCES: Final[Mapping[str, Sequence[str]]] = {
-    OF_CLAIMS: ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "WaitingQueue"),
+    OF_CLAIMS: ("ClaimsQueue", "RetryQueue", "SuspectsQueue", "LookUpsQueue", "WaitingQueue"),
     "CourierDeadLetterQueue": ("CourierQueue", "FeedbackQueue"),
 }
 """Each dead-letter queue, and the queues whose messages it gets, by their names in the template."""

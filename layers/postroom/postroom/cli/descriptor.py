@@ -6,6 +6,7 @@
   "ca_file": "/home/me/.postroom/ca.pem",       absolute
   "port": 8443,                                 where the post offices answer, on 127.0.0.1
   "endpoint": "http://127.0.0.1:4566",          the embedded AWS
+  "secret": "sn3…",                             its secret access key; the access key id is an account
   "chain_endpoints": ["https://localhost:8443/", …],   JSON-RPC of the chain, all of one; none: there is no chain
   "ipfs_gateways": ["https://ipfs.chain.example"],     gateways of IPFS, found by the resolvers above
   "deployments": {"receiver": {"account": "000000000001", "outputs": {"PostTable": "…", …}}}
@@ -15,7 +16,7 @@
 import json
 import socket
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -43,13 +44,16 @@ class Descriptor:
     ca_file: str
     port: int
     endpoint: str
+    secret: str = field(repr=False)
     deployments: Mapping[str, DescribedDeployment]
     chain_endpoints: tuple[str, ...] = ()
     ipfs_gateways: tuple[str, ...] = ()
 
     def write(self, path: Path) -> None:
-        """Write the file; its folder is created if necessary."""
+        """Write the file, which only its owner may read; its folder is created if necessary."""
         path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)  # an old one may be readable by others
+        path.touch(mode=0o600)
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
 
     def is_running(self) -> bool:
@@ -77,6 +81,7 @@ def read_descriptor(path: Path) -> Descriptor:
             ca_file=str(value["ca_file"]),
             port=int(value["port"]),
             endpoint=str(value["endpoint"]),
+            secret=str(value["secret"]),
             deployments=deployments,
             chain_endpoints=tuple(str(each) for each in value["chain_endpoints"]),
             ipfs_gateways=tuple(str(each) for each in value["ipfs_gateways"]),

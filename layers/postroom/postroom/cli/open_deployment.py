@@ -99,10 +99,10 @@ def _in_local_stack(path: Path, name: str | None) -> OpenDeployment:
     if not stack.is_running():
         raise UnavailableFault(f"the local stack of {path} is not running", hint="start it with `postroom up`")
     deployment = stack.deployments[chosen]
-    clients = Clients(stack.endpoint, deployment.account)
+    account = LocalAccount(stack.endpoint, deployment.account, stack.secret)
     return OpenDeployment(
         deployment.outputs,
         chosen,
-        cast("Callable[[str], Any]", clients),
-        LocalAccount(stack.endpoint, deployment.account),
+        cast("Callable[[str], Any]", Clients(account)),
+        account,
     )

@@ -151,6 +151,7 @@ def describe_stack(
         ca_file=str(stack.authority.pem.resolve()),
         port=stack.edge.port,
         endpoint=stack.emulator.endpoint,
+        secret=stack.emulator.secret,
         deployments={d.name: DescribedDeployment(d.account, d.outputs) for d in stack.deployments.values()},
         chain_endpoints=chain_endpoints,
         ipfs_gateways=ipfs_gateways,

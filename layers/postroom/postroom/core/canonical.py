@@ -16,8 +16,7 @@ provably write the same bytes:
 - *Floats.* Both write the shortest digits that read back as the same double, the nearest of them. They differ in
   form: `1.0` is `1` in RFC 8785 §3.2.2.3, and exponents begin elsewhere. If there is a fraction, and the magnitude
   is far from either one's exponents, the form is the same. In a text of `orjson` the others are recognised by their
-  ends: `.0`, an exponent with a plus sign (from 1e16 on; in RFC 8785 from 1e21 on), or the exponent -6, which
-  RFC 8785 does not use.
+  ends: `.0`, an exponent from +16 to +20 (RFC 8785 begins with +21), or the exponent -6, which RFC 8785 does not use.
 - *Integers* are plain decimal digits in both; OPT_STRICT_INTEGER refuses what is beyond ±(2^53-1), as the
   reference does.
 - *Strings.* Both escape the quotation mark, the backslash and U+0000-U+001F, with the same short forms and
@@ -31,17 +30,23 @@ provably write the same bytes:
 `jcs_of_parsed` only searches the text, which is faster than checking its values; a string may look like such a float or
 name, and then `jcs` decides, which checks each value.
 
-Values that `orjson` refuses go to the reference, which alone decides what cannot be canonicalised.
+Values that `orjson` refuses go to the reference, which alone decides what cannot be canonicalised by RFC 8785.
+
+All others are written one by one: each object and list goes to `orjson` with its members in order, and in the place of
+the values that `orjson` would write otherwise, their texts (`orjson.Fragment`). A stranger chooses what takes this way,
+so it must not take many times as long.
 
 `json_stringify` and `json_stringify_of_parsed` do the same, with the members as they stand. There, an array index as a
-name needs the slow way, too. It gives each object and list to `orjson` with its members in order, and in the place of
-the values that `orjson` would write otherwise, their texts (`orjson.Fragment`).
+name needs the slow way, too.
 """
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any
+from itertools import islice
+from math import inf
+from typing import Any, TypeAlias
 
 import orjson
 import rfc8785
@@ -50,23 +55,31 @@ from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, double_of, whole_d
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 
-# Two expressions, because each begins with a plain character: such expressions are found many times as fast.
+# Three expressions, because each begins with a plain character: such expressions are found many times as fast.
 _WHOLE_FLOAT = re.compile(rb"\.0(?:[]},]|\Z)")
 _MILLIONTHS = re.compile(rb"-6(?:[]},]|\Z)")
+_EARLY_EXPONENT = re.compile(rb"\+(?:1[6-9]|20)(?:[]},]|\Z)")
 
 # Array indices, and the numbers up to 9999999999; also in a string, behind an escaped quotation mark.
 _INDEX_NAME = re.compile(rb'"(?:0|[1-9][0-9]{0,9})":')
 _INDEX = re.compile("0|[1-9][0-9]{0,9}")
 
-_HALVES = re.compile("([\ud800-\udfff])")
+_HALF = re.compile("[\ud800-\udfff]")
+_TWO_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+_PYTHON = json.JSONEncoder(ensure_ascii=False)
 
 _NO_INDEX = 2**32 - 1
 """The first number that is not an array index."""
 
 _FIRST_EXPONENT = 1e21
 """From here on, JavaScript writes numbers with an exponent (ECMA-262 §6.1.6.1.20 Number::toString)."""
+_64_BITS = 2.0**63
+"""Integers below this, `orjson` writes."""
 _LAST_EXPONENT = 1e-6
 """Below this, too."""
+
+_Order: TypeAlias = Callable[[dict[str, JsonValue]], Iterable[str]]
+"""The names of an object, in the order in which they are written."""
 
 
 class NotCanonicalError(ValueError):
@@ -85,7 +98,7 @@ def jcs(value: JsonValue) -> bytes:
         text = orjson.dumps(value, option=_OPTIONS)
     except TypeError:
         return _reference(value)
-    return text if _is_plain(value, ascii_names=text.isascii()) else _reference(value)
+    return text if _is_plain(value, ascii_names=text.isascii()) else _text(value, _by_utf_16)
 
 
 def jcs_of_parsed(value: JsonValue) -> bytes:
@@ -97,12 +110,12 @@ def jcs_of_parsed(value: JsonValue) -> bytes:
         text = orjson.dumps(value, option=_OPTIONS)
     except TypeError:
         return _reference(value)
-    return jcs(value) if _has_other_floats(text) or _has_beyond_ffff(text) else text
+    return _text(value, _by_utf_16) if _has_other_floats(text) or _has_beyond_ffff(text) else text
 
 
 def _has_other_floats(text: bytes) -> bool:
     """Whether a text of `orjson` may contain a float in another form than that of ECMAScript."""
-    return ord("+") in text or bool(_WHOLE_FLOAT.search(text) or _MILLIONTHS.search(text))
+    return any(form.search(text) for form in (_WHOLE_FLOAT, _MILLIONTHS, _EARLY_EXPONENT))
 
 
 def _has_beyond_ffff(text: bytes) -> bool:
@@ -186,45 +199,52 @@ def json_stringify_of_parsed(value: JsonValue) -> bytes:
 
 def _by_javascript(value: JsonValue) -> bytes:
     try:
-        return _text(value)
+        return _text(value, _as_set)
     except RecursionError:
         raise NotCanonicalError("the value contains itself or nests too deeply") from None
 
 
-def _text(value: JsonValue) -> bytes:
+def _text(value: Any, order: _Order) -> bytes:
     if isinstance(value, dict):
-        members = {name: _part(value[name]) for name in _in_order(value)}
+        members = {name: _part(value[name], order) for name in order(value)}
         try:
             return orjson.dumps(members)
         except TypeError:  # a name with half of a surrogate pair, or of a subclass of str
-            return b"{" + b",".join([_text(name) + b":" + orjson.dumps(part) for name, part in members.items()]) + b"}"
+            return b"{%b}" % b",".join([_with_halves(name) + b":" + orjson.dumps(members[name]) for name in members])
     if isinstance(value, list | tuple):
-        return orjson.dumps([_part(item) for item in value])
-    return orjson.dumps(_part(value))
+        return orjson.dumps([_part(item, order) for item in value])
+    return orjson.dumps(_part(value, order))
 
 
-def _part(value: Any) -> Any:
+def _part(value: Any, order: _Order) -> Any:
     """What `orjson` writes as JavaScript writes the value: the value, or its text."""
     kind = type(value)
     if kind is str:
-        return value if value.isascii() or not _HALVES.search(value) else orjson.Fragment(_with_halves(value))
+        return value if value.isascii() or not _HALF.search(value) else orjson.Fragment(_with_halves(value))
     if kind is float:
-        return value if 0.001 <= abs(value) < 1e15 and not value.is_integer() else orjson.Fragment(_float(value))
+        if value.is_integer():
+            # An integer has no fraction to be left out.
+            if -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
+                return int(value)
+            return whole_digits(value) if -_64_BITS < value < _64_BITS else orjson.Fragment(_float(value))
+        return value if 0.001 <= abs(value) < 1e15 else orjson.Fragment(_float(value))
     if kind is int:
         return value if -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER else orjson.Fragment(_large(value))
     if kind is bool or value is None:
         return value
-    is_container = isinstance(value, dict | list | tuple)
-    return orjson.Fragment(_text(value) if is_container else jcs(value))
+    return orjson.Fragment(_text(value, order) if isinstance(value, dict | list | tuple) else _reference(value))
 
 
 def _float(value: float) -> bytes:
-    """JavaScript writes the shortest digits that read back as the double, as `orjson` does, but exponents elsewhere."""
-    if value.is_integer() and abs(value) < _FIRST_EXPONENT:
+    """JavaScript writes the shortest digits that read back as the double, as `repr` does, but exponents elsewhere."""
+    magnitude = abs(value)
+    if value.is_integer() and magnitude < _FIRST_EXPONENT:
         return b"%d" % whole_digits(value)
-    if _LAST_EXPONENT <= abs(value) < _FIRST_EXPONENT:
-        return f"{Decimal(orjson.dumps(value).decode()):f}".encode()
-    return jcs(value)
+    if _FIRST_EXPONENT <= magnitude < inf:
+        return repr(value).encode()
+    if _LAST_EXPONENT <= magnitude < 1:
+        return f"{Decimal(repr(value)):f}".encode()
+    return _reference(value)
 
 
 def _large(integer: int) -> bytes:
@@ -234,21 +254,32 @@ def _large(integer: int) -> bytes:
         double = None
     if double is None:
         raise NotCanonicalError("JavaScript would write an integer beyond ±(2^53-1) as another number")
-    return jcs(double)
+    return _float(double)
 
 
 def _with_halves(text: str) -> bytes:
     """A string with halves of surrogate pairs, each as an escape (ECMA-262 §25.5.2.3 QuoteJSONString)."""
-    # Two halves that stand together are a character, as in JavaScript.
-    joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    parts = _HALVES.split(joined)
-    return b'"' + b"".join(rb"\u%04x" % ord(part) if _HALVES.match(part) else jcs(part)[1:-1] for part in parts) + b'"'
+    # Two halves that stand together are a character, as in JavaScript. No parser leaves such, and joining them is slow.
+    if _TWO_HALVES.search(text):
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    # Python escapes the same characters in the same way; what UTF-8 cannot encode are the halves.
+    return _PYTHON.encode(text).encode(errors="backslashreplace")
 
 
-def _in_order(members: dict[str, JsonValue]) -> Iterable[str]:
+def _by_utf_16(members: dict[str, JsonValue]) -> Iterable[str]:
+    """The names of an object in the order of RFC 8785 §3.2.3."""
+    return sorted(members, key=None if "".join(members).isascii() else _utf_16)
+
+
+def _utf_16(name: str) -> bytes:
+    return name.encode("utf-16-be")
+
+
+def _as_set(members: dict[str, JsonValue]) -> Iterable[str]:
     """The names of an object, with array indices (ECMA-262 §6.1.7) first, and in ascending order."""
     try:
-        indices = [name for name in filter(str.isdecimal, members) if _INDEX.fullmatch(name) and int(name) < _NO_INDEX]
+        indices = {int(name): name for name in filter(_INDEX.fullmatch, members)}
     except TypeError:
         raise NotCanonicalError("names must be strings") from None
-    return dict.fromkeys([*sorted(indices, key=int), *members]) if indices else members
+    first = [indices[index] for index in sorted(indices) if index < _NO_INDEX]
+    return members if list(islice(members, len(first))) == first else dict.fromkeys([*first, *members])

@@ -46,18 +46,18 @@ class LoadingCache(Generic[V]):
         self._values: Cache[V] = Cache(most, most_weight)
         # Separate, because anybody can make up names without a value: they must not displace values.
         self._errors: Cache[TheirError | NotNowError] = Cache(most)
-        self._loading: dict[tuple[str, float], Future[V]] = {}
+        self._loading: dict[tuple[str, float | Callable[[V], float]], Future[V]] = {}
         self._lock = Lock()
 
-    def get(self, key: str, load: Callable[[], V], *, max_age: float = inf) -> V:
-        """The value of a key; if none is younger than `max_age` seconds, `load` is called.
+    def get(self, key: str, load: Callable[[], V], *, max_age: float | Callable[[V], float] = inf) -> V:
+        """The value of a key; if none is younger than `max_age` seconds, which may depend on it, `load` is called.
 
         Raises what `load` raises, or raised a moment ago.
         """
         now = self._clock()
         with self._lock:
             kept = self._values.get(key, now)
-            if kept is not None and now < kept.fetched_at + max_age:
+            if kept is not None and now < kept.fetched_at + (max_age(kept.value) if callable(max_age) else max_age):
                 return kept.value
             failed = self._errors.get(key, now)
             if failed is not None:
@@ -74,12 +74,25 @@ class LoadingCache(Generic[V]):
             pass
         return self._load(key, load, self._clock())
 
+    def last(self, key: str) -> V | None:
+        """The value of a key that was cached last, whatever its age; None: it is cached no longer."""
+        with self._lock:
+            kept = self._values.get(key, self._clock())
+        return kept.value if kept else None
+
     def drop(self, key: str) -> None:
         """Remove the value of a key."""
         with self._lock:
             self._values.drop(key)
 
-    def _lead(self, key: str, load: Callable[[], V], max_age: float, now: float, loading: Future[V]) -> V:
+    def _lead(
+        self,
+        key: str,
+        load: Callable[[], V],
+        max_age: float | Callable[[V], float],
+        now: float,
+        loading: Future[V],
+    ) -> V:
         try:
             value = self._load(key, load, now)
         except BaseException as error:

@@ -27,7 +27,8 @@ MAX_ENS_QUORUM: Final = 5
 
 _MAY_BE_ZERO: Final = frozenset(
     {
-        "dcp_slop_milliseconds", "directory_cache_seconds", "dm3_message_ttl_days", "dnssec_skew_seconds",
+        "dcp_reserved_concurrency", "dcp_slop_milliseconds", "directory_cache_seconds", "dm3_message_ttl_days",
+        "dm3_reserved_concurrency", "dm3_self_registrations_per_domain", "dnssec_skew_seconds",
         "feedback_give_up_seconds", "feedback_per_domain_and_hour", "inbox_reserved_concurrency",
         "key_cache_max_seconds", "key_cache_min_seconds", "mailbox_api_reserved_concurrency", "mailbox_max_bytes",
         "mailbox_max_messages", "nlweb_max_skew_seconds", "storage_max_bytes", "storage_max_containers",
@@ -66,6 +67,7 @@ class DeploymentSettings:
     claims_queue_url: str = ""
     retry_queue_url: str = ""
     suspects_queue_url: str = ""
+    look_ups_queue_url: str = ""
     waiting_queue_url: str = ""
     names_queue_url: str = ""
     dead_letter_queue_url: str = ""
@@ -93,6 +95,7 @@ class DeploymentSettings:
 
     dm3_size_limit_bytes: int = 4_000_000
     dm3_message_ttl_days: int = 0
+    dm3_reserved_concurrency: int = 50
     dm3_cors_origins: str = "*"
     dm3_registries: str = "pinned,dns,ens"
     dm3_registry: str = "registry/names.yaml"
@@ -100,6 +103,7 @@ class DeploymentSettings:
     dm3_lookup_seconds: float = 4.0
     dm3_unverified_seconds: int = 3600
     dm3_self_registration: str = ""
+    dm3_self_registrations_per_domain: int = 25
     ipfs_gateways: str = ""
 
     ens_quorum: int = 2
@@ -110,6 +114,7 @@ class DeploymentSettings:
     mailbox_api_cors_origins: str = "*"
     mailbox_api_requests_per_second: int = 20
     mailbox_api_reserved_concurrency: int = 100
+    dcp_reserved_concurrency: int = 50
     storage_max_bytes: int = 1024 * 1024 * 1024
     storage_max_containers: int = 10_000
     outbox_keep_seconds: int = 30 * DAY_SECONDS

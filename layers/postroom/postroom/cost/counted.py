@@ -170,10 +170,10 @@ SEEN_BYTES: Final = 224
 ROW_BYTES: Final = 158
 
 # --- the template ---------------------------------------------------------------------------------------------------
-ALARMS: Final = 46
+ALARMS: Final = 49
 """Metrics that alarms watch: each is billed."""
 SECRETS: Final = 6
-QUEUES_POLLED: Final = 7
+QUEUES_POLLED: Final = 8
 COURIER_BATCH: Final = 5
 WINDOW_SECONDS: Final = 1
 """The default of BatchingWindowSeconds, for which Lambda collects a batch for the worker."""

@@ -61,10 +61,15 @@ def signer_of(signature: bytes, text: bytes) -> Address | None:
     `signature`: as `EthereumKey.sign` makes it. The higher s is refused: otherwise anybody could make a second
     signature from a given one.
     """
+    return signer_of_digest(signature, signed_text_digest(text))
+
+
+def signer_of_digest(signature: bytes, digest: bytes) -> Address | None:
+    """`signer_of` for the `signed_text_digest` of a text, which is made once for all its signatures."""
     if len(signature) != SIGNATURE_BYTES or signature[64] > 1 or has_higher_s(signature):
         return None
     try:
-        key = coincurve.PublicKey.from_signature_and_message(signature, signed_text_digest(text), hasher=None)
+        key = coincurve.PublicKey.from_signature_and_message(signature, digest, hasher=None)
     except ValueError:
         return None
     return address_of_key(key)

@@ -5,7 +5,6 @@ from typing import Final
 
 from postroom.demo.checks import DemoRow, Say, expect
 from postroom.demo.deployment import DemoDeployment
-from postroom.local.account import LocalAccount
 from postroom.local.job_runs import run
 from postroom.storage.layout import CHUNKS, SEGMENTS
 from postroom.storage.mail.reader import Filed, runs_of
@@ -22,8 +21,7 @@ def compacted(receiver: DemoDeployment, conversation: str, write: Callable[[], N
     read_before = _requests(before)
     say(f"{segments} segments of {size:,} bytes; {len(before)} messages of {conversation} are in {read_before} of them")
     say(f"reading the conversation takes {read_before} requests to S3; now the nightly job runs, without its lag …")
-    local = LocalAccount(receiver.deployment.client.endpoint, receiver.deployment.account)
-    report = run(receiver.deployment.outputs, local, "compact", more={"LAG_HOURS": 0})
+    report = run(receiver.deployment.outputs, receiver.deployment.client.at, "compact", more={"LAG_HOURS": 0})
     after, (left, left_size) = receiver.filed(receiver.domain, conversation), _objects(receiver, SEGMENTS)
     written, written_size = _objects(receiver, CHUNKS)
     expect(_shown(after) == _shown(before), "the owner sees the same messages", after)

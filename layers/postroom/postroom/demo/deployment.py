@@ -34,6 +34,7 @@ _WORK_QUEUES = (
     "ClaimsQueueUrl",
     "RetryQueueUrl",
     "SuspectsQueueUrl",
+    "LookUpsQueueUrl",
     "WaitingQueueUrl",
     "CourierQueueUrl",
     "FeedbackQueueUrl",

@@ -58,7 +58,7 @@ def judge_guardian(host: str, answer: HttpsResponse) -> DoctorCheck:
     if fate is SendOutcome.REFUSED:
         return good(name, f"{host} is no guardian of DCP; its owners use tokens")
     if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        todo = "look into the log of functions/mailbox there: docs/operate/own-faults.md says what to do"
+        todo = "look into the log of functions/dcp there: docs/operate/own-faults.md says what to do"
         return bad(name, OUTBOUND_FAILED, f"{detail}: owners cannot use DCP now", todo)
     if fate is SendOutcome.NOT_NOW and answer.status >= HTTPStatus.BAD_REQUEST:
         return not_found_out(name, NotNowError(OUTBOUND_FAILED, detail))

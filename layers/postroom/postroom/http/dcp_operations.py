@@ -1,9 +1,10 @@
 """The operations of DCP at a mailbox: those of the mailbox API for its owner, and `revoke`."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -14,10 +15,10 @@ from postroom.api.dcp import OWNER_OPERATIONS, REVOKE, WATCH, OperationData, Ope
 from postroom.api.http import BYTES, ID, KEY, NAME
 from postroom.api.mailbox_names import read_mailbox_name
 from postroom.api.operations import Operation
-from postroom.api.reasons import COUNTER_CLOSED, NOT_A_REQUEST, NOT_THE_OWNER
+from postroom.api.reasons import COUNTER_CLOSED, NOT_A_REQUEST
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
-from postroom.http.rate_limit import Rate
+from postroom.http.rate_limit import NewcomerRate, Rate
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
 from postroom.http.router import Handler, RoutedRequest
@@ -27,7 +28,7 @@ from postroom.net.aws_errors import our_own_fault
 from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation
 from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_OPERATION_UNKNOWN
 from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits
-from postroom.protocols.dcp.session_store import SessionStore
+from postroom.protocols.dcp.session_store import RequestUse, SessionStore
 from postroom.protocols.dcp.validity import read_validity
 
 _log: Final = logging.getLogger(__name__)
@@ -46,6 +47,14 @@ class PerformedOperation:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnersOperation:
+    """What the owner of a mailbox authorized. `perform`: does it, or raises TheirError, NotNowError."""
+
+    mailbox: str
+    perform: Callable[[], PerformedOperation]
+
+
+@dataclass(frozen=True, slots=True)
 class Left:
     """What is left for the requests of a message: bytes of its answer, and seconds."""
 
@@ -60,34 +69,41 @@ class DcpOperations:
     handlers: Mapping[str, Handler]
     sign_in: SignIn
     rate: Rate
+    newcomers: NewcomerRate
     store: SessionStore
     limits: ReceiveLimits
     watches: Watches
 
-    def perform(self, admitted: Admitted, message: HttpRequest, left: Left) -> PerformedOperation:
-        """Perform what a request says. `message`: that it came in.
+    def prepare(self, admitted: Admitted, message: HttpRequest, left: Left) -> OwnersOperation:
+        """Check what a request says, and that its mailbox's owner authorized it. `message`: that it came in.
 
-        Raises TheirError: DCP_OPERATION_UNKNOWN, NOT_A_REQUEST, NO_MAILBOX_NAME, NOT_THE_OWNER,
-        DCP_AUTHORIZATION_REVOKED, and as the handler does; NotNowError as the handler does, if it may have changed
-        something.
+        Nothing is written: what strangers send costs reads only. Raises TheirError: DCP_OPERATION_UNKNOWN,
+        NOT_A_REQUEST, NO_MAILBOX_NAME, NOT_THE_OWNER, DCP_AUTHORIZATION_REVOKED, DCP_VALIDITY_INVALID, DCP_TIME_TRAVEL;
+        NotNowError: COUNTER_CLOSED, TOO_MANY_REQUESTS, and as reading the directory does.
         """
-        if admitted.operation == REVOKE:
-            self._revoke(admitted)
-            return PerformedOperation(None)
-        if admitted.operation == WATCH:
-            return self._watch(admitted, message.connection)
-        operation = OWNER_OPERATIONS.get(admitted.operation)
-        if operation is None:
-            raise TheirError(DCP_OPERATION_UNKNOWN)
         if left.seconds <= 0:
-            return PerformedOperation(
-                FailedOperation(NotNowError(COUNTER_CLOSED, "its batch took too long"), without_effect=True)
-            )
-        call = _call(operation, admitted.data, message.host, left.seconds)
-        try:
-            self._check_owner(call.mailbox, admitted)
-        except NotNowError as error:
-            return PerformedOperation(FailedOperation(error, without_effect=True))
+            raise NotNowError(COUNTER_CLOSED, "its batch took too long")
+        operation = OWNER_OPERATIONS.get(admitted.operation)
+        if operation is None and admitted.operation not in (REVOKE, WATCH):
+            raise TheirError(DCP_OPERATION_UNKNOWN)
+        given = _read_data(admitted.data)
+        mailbox = read_mailbox_name(given.mailbox)
+        if operation:
+            call = _call(operation, given, mailbox, message.host, left.seconds)
+            perform = partial(self._perform, operation, call, left.bytes)
+        elif admitted.operation == WATCH:
+            perform = partial(self._watch, mailbox, admitted, message.connection)
+        else:
+            perform = partial(self._revoke, self._revocation(mailbox, admitted, given))
+        with _unexpected_as_not_now():
+            self.newcomers.take(admitted.peer)
+            self.sign_in.check_resources(mailbox, admitted.resources, admitted.validity.time)
+            self.newcomers.prove(admitted.peer)
+            self.rate.take(mailbox)
+        return OwnersOperation(mailbox, perform)
+
+    def _perform(self, operation: Operation, call: RoutedRequest, most_bytes: int) -> PerformedOperation:
+        """Raises TheirError as the handler does; NotNowError, too, if it may have changed something."""
         try:
             with _unexpected_as_not_now():
                 response = self.handlers[operation.id](call)
@@ -99,39 +115,32 @@ class DcpOperations:
             raise TheirError(response.reason, response.headers.get("Content-Range", ""))
         encoded = _result(operation, response)
         size = len(encoded)
-        if operation.method == _READ and size > left.bytes:
-            too_large = TheirError(ANSWER_TOO_LARGE, f"it has {size} bytes, and {left.bytes} are left")
-            return PerformedOperation(FailedOperation(too_large, without_effect=True))
+        if operation.method == _READ and size > most_bytes:
+            # The stamp stays used, and the size is not told: a cheque for one read must not measure the mailbox.
+            raise TheirError(ANSWER_TOO_LARGE)
         result: JsonValue = msgspec.json.decode(encoded)
         return PerformedOperation(result, size, response.about)
 
-    def _check_owner(self, mailbox: str, admitted: Admitted) -> None:
-        with _unexpected_as_not_now():
-            authorized_at = read_validity(admitted.request.payload.validity).time
-            self.sign_in.check_resources(mailbox, admitted.resources, authorized_at)
-            self.rate.take(mailbox)
-
-    def _watch(self, admitted: Admitted, connection: str) -> PerformedOperation:
-        mailbox = read_mailbox_name(_read_data(admitted.data).mailbox)
+    def _watch(self, mailbox: str, admitted: Admitted, connection: str) -> PerformedOperation:
         try:
-            self._check_owner(mailbox, admitted)
             with _unexpected_as_not_now():
                 self.watches.add(mailbox, admitted, connection)
         except NotNowError as error:
             return PerformedOperation(FailedOperation(error, without_effect=True))
         return PerformedOperation(AnsweredLater())
 
-    def _revoke(self, admitted: Admitted) -> None:
-        """Take the stamp of a request that the same resources authorized, for as long as it could count."""
-        validity = read_validity(admitted.data)
-        if not admitted.resources:
-            raise TheirError(NOT_THE_OWNER, "only the key that authorized a request can revoke it")
-        use = admitted.use
-        until = self.limits.revoked_until(validity, use.now)
+    def _revocation(self, mailbox: str, admitted: Admitted, given: OperationData) -> RequestUse:
+        """The use of the stamp of a request to a mailbox, for as long as that could count."""
+        validity = read_validity(None if given.body is msgspec.UNSET else msgspec.json.decode(given.body))
+        until, use = self.limits.revoked_until(validity, admitted.now), admitted.use(mailbox)
+        return replace(use, stamp=validity.stamp, mark=f"{use.mark} revokes", until=until)
+
+    def _revoke(self, use: RequestUse) -> PerformedOperation:
         try:
-            self.store.revoke(replace(use, stamp=validity.stamp, mark=f"{use.mark} revokes", until=until))
+            self.store.revoke(use)
         except TheirError as error:
             raise TheirError(error.reason, "it was used or revoked before") from None
+        return PerformedOperation(None)
 
 
 @contextmanager
@@ -147,12 +156,8 @@ def _unexpected_as_not_now() -> Iterator[None]:
         raise NotNowError(COUNTER_CLOSED) from None
 
 
-def _call(operation: Operation, data: JsonValue, host: str, most_wait: float) -> RoutedRequest:
-    """The request of the mailbox API with this data. `most_wait`: seconds.
-
-    Raises TheirError: NOT_A_REQUEST, NO_MAILBOX_NAME.
-    """
-    given = _read_data(data)
+def _call(operation: Operation, given: OperationData, mailbox: str, host: str, most_wait: float) -> RoutedRequest:
+    """The request of the mailbox API with this data. `most_wait`: seconds. Raises TheirError(NOT_A_REQUEST)."""
     headers = {
         "content-type": operation.body_type,
         "if-match": given.match,
@@ -170,7 +175,7 @@ def _call(operation: Operation, data: JsonValue, host: str, most_wait: float) ->
         {name: value for name, value in headers.items() if value},
         _body(operation, given),
     )
-    segments = {NAME: read_mailbox_name(given.mailbox)}
+    segments = {NAME: mailbox}
     if (name := KEY if KEY in operation.path else ID if ID in operation.path else "") and not given.id:
         raise TheirError(NOT_A_REQUEST, f"data: {operation.id} needs id")
     return RoutedRequest(request, {**segments, name: given.id} if name else segments)

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.api.dcp import PING, PONG, GuardianDescription
-from postroom.api.http import JSON
+from postroom.api.http import DCP_PATH, JSON
+from postroom.api.reasons import COUNTER_CLOSED
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
+from postroom.http.cors import Cors
 from postroom.http.dcp_operations import DcpOperations, Left, PerformedOperation
 from postroom.http.private_responses import refuse, respond, respond_json
+from postroom.http.rate_limit import Rate
 from postroom.http.request import HttpRequest
 from postroom.http.request_parts import check_media
 from postroom.http.response import HttpResponse
-from postroom.http.router import RoutedRequest
+from postroom.http.router import Route, RoutedRequest, Router
 from postroom.protocols.dcp.connect import VERSION
-from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation, Guardian
+from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation, Guardian, PreparedOperation
 from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits, Receiver
 from postroom.protocols.dcp.session_names import NamesOfIdentities
 from postroom.protocols.dcp.session_store import SessionStore
@@ -35,7 +38,7 @@ _log: Final = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DcpService:
     """Answers messages of DCP. `socket_url`: where they come over WebSockets; empty: nowhere. `close_socket`: closes a
-    WebSocket by its id, or raises NotNowError.
+    WebSocket by its id, or raises NotNowError. `rate`: of the messages of each peer.
 
     `clock`: seconds since the epoch; `monotonic`: seconds that are never set back; `random`: makes a number of random
     bytes.
@@ -49,6 +52,7 @@ class DcpService:
     monotonic: Callable[[], float]
     random: Callable[[int], bytes]
     close_socket: Callable[[str], None]
+    rate: Rate
     socket_url: str = ""
 
     def answer(self, call: RoutedRequest) -> HttpResponse:
@@ -62,14 +66,19 @@ class DcpService:
         begun = self.monotonic()
         most = MAX_MESSAGE_BYTES if call.request.answer_bytes is None else call.request.answer_bytes
 
-        def perform(admitted: Admitted) -> "JsonValue | FailedOperation | AnsweredLater":
+        def prepare(admitted: Admitted) -> PreparedOperation:
             left = Left(most - sum(each.size for each in performed), SECONDS - (self.monotonic() - begun))
-            done = self.operations.perform(admitted, call.request, left)
-            performed.append(done)
-            return done.result
+            prepared = self.operations.prepare(admitted, call.request, left)
+
+            def perform() -> "JsonValue | FailedOperation | AnsweredLater":
+                done = prepared.perform()
+                performed.append(done)
+                return done.result
+
+            return PreparedOperation(prepared.mailbox, perform)
 
         try:
-            answer = self._guardian().answer(call.request.body, self.clock(), perform)
+            answer = self._guardian().answer(call.request.body, self.clock(), prepare)
         except TheirError:
             self._end_connection(call.request)
             raise
@@ -111,6 +120,18 @@ class DcpService:
             self.store,
             lambda: base64.urlsafe_b64encode(self.random(_NONCE_BYTES)).decode(),
             self.limits,
+            self.rate.take,
         )
         keys = {each.key.address: each.key for each in identities}
         return Guardian(receiver, identities[0].names, keys, self.random)
+
+
+def dcp_router(service: DcpService, cors: Cors) -> Router:
+    """The router of the guardian."""
+    return Router(
+        [Route("POST", DCP_PATH, service.answer), Route("GET", DCP_PATH, service.describe)],
+        refuse=refuse,
+        failure=COUNTER_CLOSED,
+        cors=lambda _path: cors,
+        final_slash=True,
+    )

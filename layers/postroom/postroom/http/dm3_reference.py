@@ -19,13 +19,13 @@ def joined(waiting: Iterable[Filed], most_bytes: int) -> bytes:
     NotNowError if none could be read now; those that cannot be read appear once these are acknowledged.
     """
     parts: list[bytes] = []
-    size = 0
+    size = len("[")
     try:
         for filed in waiting:
             envelope = filed.line.envelope.encode()
-            if len(envelope) >= most_bytes:
+            if len(envelope) + len("[]") > most_bytes:
                 continue
-            size += len(envelope) + 1
+            size += len(envelope) + len(",")
             if size > most_bytes:
                 break
             parts.append(envelope)

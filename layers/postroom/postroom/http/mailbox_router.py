@@ -46,20 +46,12 @@ def handlers_of(groups: Iterable[HandlerGroup]) -> dict[str, Handler]:
     return {name: handler for group in groups for name, handler in group.handlers().items()}
 
 
-def mailbox_router(
-    handlers: Mapping[str, Handler], tokens: BearerTokens, cors: Cors, others: Iterable[Route] = ()
-) -> Router:
-    """The router of the mailbox API. `others`: routes that are not operations of it.
-
-    Raises ValueError if an operation has no handler, or a handler no operation.
-    """
+def mailbox_router(handlers: Mapping[str, Handler], tokens: BearerTokens, cors: Cors) -> Router:
+    """The router of the mailbox API. Raises ValueError if an operation has no handler, or a handler no operation."""
     if unlike := handlers.keys() ^ {operation.id for operation in OPERATIONS}:
         raise ValueError(f"no operation, or no handler: {', '.join(sorted(unlike))}")
     return Router(
-        [
-            *(Route(each.method, each.path, handlers[each.id], each.authentication) for each in OPERATIONS),
-            *others,
-        ],
+        [Route(each.method, each.path, handlers[each.id], each.authentication) for each in OPERATIONS],
         refuse=refuse,
         failure=COUNTER_CLOSED,
         cors=lambda _path: cors,

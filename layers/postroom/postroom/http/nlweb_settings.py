@@ -57,10 +57,10 @@ class NlwebSettings:
         Raises TheirError: CHANGED_MEANWHILE, SETTING_INVALID, SUBJECT_OF_OPERATOR; NotNowError(STORE_UNAVAILABLE).
         """
         stored = self._mailboxes.own_settings(mailbox)
-        if if_match not in ("*", _etag(stored)):
-            raise TheirError(CHANGED_MEANWHILE)
         if change.extension is not UNSET or change.unverified is not UNSET:
             raise TheirError(SETTING_INVALID, "extension and unverified are settings of dm3 mailboxes")
+        if if_match not in ("*", _etag(stored)):
+            raise TheirError(CHANGED_MEANWHILE)
         old = read_own_settings(stored)
         changed = OwnSettings(
             old.blocks if change.blocks is UNSET else _read_blocks(change.blocks),

@@ -18,9 +18,10 @@ from postroom.core.ijson import JsonValue
 from postroom.http.rate_limit import Rate
 from postroom.http.sign_in import NOBODYS, Users, decoded
 from postroom.http.tokens import CLOCKS_DIFFER_SECONDS, Tokens
+from postroom.names.registrable_domains import registrable_domain
 from postroom.protocols.dm3.profile import UserProfile, read_user_profile
 from postroom.storage.directory.domains import Domain
-from postroom.storage.directory.mailboxes import Mailboxes
+from postroom.storage.directory.mailboxes import Mailboxes, Opening
 from postroom.storage.limits.challenges import AnsweredChallenges
 
 OF_A_NAME_A_SECOND: Final = 1
@@ -42,7 +43,10 @@ class RegistrationDirectory(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SelfRegistration:
-    """Opens mailboxes. `service`: the normalised name of our delivery service; empty: owners cannot open mailboxes."""
+    """Opens mailboxes. `service`: the normalised name of our delivery service; empty: owners cannot open mailboxes.
+
+    `of_a_domain`: how many mailboxes owners may open below a registrable domain; 0: any number.
+    """
 
     service: str
     tokens: Tokens
@@ -52,6 +56,7 @@ class SelfRegistration:
     mailboxes: Mailboxes
     of_a_name: Rate
     of_all: Rate
+    of_a_domain: int
 
     def open(self, name: str, audience: str, challenge: str, signature: str) -> str:
         """Open a mailbox, and return a token. The owner signed the whole text of a challenge with its profile's key.
@@ -118,8 +123,12 @@ class SelfRegistration:
             raise TheirError(OPENING_REFUSED, "its operator opened it for NLWeb messages")
 
     def _put(self, name: str) -> None:
-        if not self.mailboxes.open_dm3(name):
-            raise TheirError(OPENING_REFUSED, "its operator closed it")
+        domain = registrable_domain(name)
+        match self.mailboxes.open_dm3(name, domain, self.of_a_domain):
+            case Opening.REMOVED:
+                raise TheirError(OPENING_REFUSED, "its operator closed it")
+            case Opening.FULL:
+                raise TheirError(OPENING_REFUSED, f"the operator allows {self.of_a_domain} mailboxes below {domain}")
         self.directory.forget(name)
 
 

@@ -5,8 +5,6 @@ A waiting request holds a run of the function. The other runs are for those who 
 
 from typing import Final
 
-KIND: Final = "waits"
-"""The prefix of the rows of waits in table `limits`."""
 UNRESERVED: Final = 5
 """Waits in all, if no concurrency is reserved: half of what a new account has for all functions together."""
 HOLD_SECONDS: Final = 30

@@ -37,7 +37,7 @@ class Watches:
             raise TheirError(NOT_A_REQUEST, f"the id of a watch has at most {MAX_ID_CHARACTERS} characters")
         if not admitted.is_in_batch:
             raise TheirError(NOT_A_REQUEST, "watch must be in a batch, whose acknowledgement brings the next nonce")
-        session = WatchingSession(connection, admitted.use.dcpsid, admitted.request.id, admitted.identity)
+        session = WatchingSession(connection, admitted.dcpsid, admitted.request.id, admitted.identity)
         now_ms = int(self.clock() * 1000)
         replaced = self.targets.watch(mailbox, session, random_id=self.new_id(), now_ms=now_ms)
         if replaced:

@@ -12,6 +12,7 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
+from postroom.local.account import LocalAccount
 from postroom.local.patience import PATIENCE_SECONDS
 
 if TYPE_CHECKING:
@@ -55,11 +56,11 @@ def clean_session() -> boto3.Session:
 
 
 class Clients:
-    """The clients of one account (12 digits) at one endpoint: `clients("sqs")`; each is created once."""
+    """The clients of one account: `clients("sqs")`; each is created once."""
 
-    def __init__(self, endpoint: str, account: str) -> None:
-        self.endpoint = endpoint
-        self.account = account
+    def __init__(self, at: LocalAccount) -> None:
+        self.at = at
+        self.endpoint, self.account = at.endpoint_url, at.digits
         self._made: dict[str, Any] = {}
 
     @overload
@@ -95,7 +96,7 @@ class Clients:
                 service,
                 endpoint_url=self.endpoint,
                 aws_access_key_id=self.account,
-                aws_secret_access_key="local",  # noqa: S106 - the embedded AWS checks no signature
+                aws_secret_access_key=self.at.secret,
                 config=_CONFIG,
             )
         return self._made[service]

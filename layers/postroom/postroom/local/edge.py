@@ -204,6 +204,10 @@ class Edge:
         return b"".join(chunks)
 
     async def _answer(self, request: GatewayRequest, request_id: str) -> GatewayResponse:
+        # These stand for servers that web pages do not use. A page must not send a transaction, or to a WebSocket.
+        of_servers = request.host in self._handlers or request.host in self._sockets
+        if of_servers and any(name == "origin" for name, _ in request.headers):
+            return gateway.failure(HTTPStatus.FORBIDDEN)
         if handler := self._handlers.get(request.host):
             return await asyncio.get_running_loop().run_in_executor(self._pool, handler, request)
         if request.host in self._sockets:

@@ -8,7 +8,7 @@ list):
 | functions run under this interpreter, whatever `Runtime` says | the runtime named in the template |
 | every package of this environment can be imported | only the function's own, its layers', and boto3 |
 | MemorySize is not enforced; /tmp is the host's; there is no /opt, no `_HANDLER` | enforced; own; there |
-| roles are enforced, signatures are not: anybody who can reach the port is root of any account | both are |
+| the secret of the stack is that of the root of every account | each account has its own |
 | a function has few processes (`Processes`); an invocation waits until one is free | there is always one more |
 | 16 long polls (20 s each) use up a function | all run |
 | a function may take 10 minutes, and a request to an API 15 | as long as its Timeout says; 30 s |
@@ -24,6 +24,7 @@ list):
 import fcntl
 import http.client
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,7 @@ from typing import IO, cast
 
 from postroom.core.errors import OurError
 from postroom.local import supervisor
+from postroom.local.account import LocalAccount
 from postroom.local.clients import REGION, Clients
 from postroom.local.patience import PATIENCE_SECONDS
 from postroom.local.ports import HOST, free_port, require_free
@@ -63,9 +65,9 @@ class Processes:
 class Emulator:
     """One MiniStack process; a context manager.
 
-    `port`: a free one unless given. `state_dir`: where everything survives a stop, and a crash of the owner; not a
-    crash of the emulator itself, which writes its state when it ends. Without it nothing is kept. `log`: the file that
-    it writes to. Raises OurError if it does not start.
+    `port`: a free one unless given. `state_dir`: where everything survives a stop, and what functions have answered
+    survives a crash (`kept_state`). Without it nothing is kept. `log`: the file that it writes to. Raises OurError if
+    it does not start.
     """
 
     def __init__(
@@ -79,6 +81,8 @@ class Emulator:
         self._processes = processes or Processes()
         self.port = port or free_port()
         self.endpoint = f"http://{HOST}:{self.port}"
+        self.secret = secrets.token_urlsafe(30)
+        """The secret access key of the root of every account, whose access key id is the account's number."""
         self._state_dir = state_dir
         self.directory = Path(tempfile.mkdtemp(prefix="postroom-aws-"))
         """For temporary files: deleted when the emulator ends, even if this process is killed."""
@@ -95,7 +99,7 @@ class Emulator:
 
     def clients(self, account: str) -> Clients:
         """Return the clients of an account (12 digits). Accounts cannot see each other."""
-        return Clients(self.endpoint, account)
+        return Clients(LocalAccount(self.endpoint, account, self.secret))
 
     def start(self) -> None:
         """Start it and wait until it answers. If it fails, nothing of it is left."""
@@ -151,6 +155,7 @@ class Emulator:
             yield ()
             return
         self._state_dir.mkdir(parents=True, exist_ok=True)
+        self._state_dir.chmod(0o700)  # it has secrets in clear
         with (self._state_dir / "lock").open("w") as lock:
             end = time.monotonic() + GRACE_SECONDS + 2
             while True:
@@ -175,6 +180,7 @@ class Emulator:
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "PYTHONUNBUFFERED": "1",
+            "AWS_SECRET_ACCESS_KEY": self.secret,
             "BIND_HOST": HOST,
             "GATEWAY_PORT": str(self.port),
             "MINISTACK_HOST": HOST,
@@ -212,8 +218,9 @@ class Emulator:
     def _is_healthy(self) -> bool:
         connection = http.client.HTTPConnection(HOST, self.port, timeout=PATIENCE_SECONDS)
         try:
-            connection.request("GET", "/_ministack/ready")
-            return connection.getresponse().status == http.client.OK
+            connection.request("GET", "/")
+            # It refuses what is unsigned, once its state is loaded.
+            return connection.getresponse().status == http.client.FORBIDDEN
         except (OSError, http.client.HTTPException):
             return False
         finally:

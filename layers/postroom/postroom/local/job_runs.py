@@ -45,7 +45,7 @@ def run(
     environment = dict(os.environ)
     if local:
         said["ENDPOINT_URL"] = local.endpoint_url
-        environment = environment_of(local.digits, REGION)
+        environment = environment_of(local, REGION)
     arguments = [str(word) for name, value in said.items() for word in (f"--{name}", value)]
     output = run_job(job_path(job), arguments, environment)
     try:

@@ -1,14 +1,15 @@
-"""MiniStack, with a limit on the processes of each function: `ministack.py QUEUE HTTP`, run by `emulator`.
+"""MiniStack for one stack, with limits on the processes of each function: `ministack.py QUEUE HTTP`, run by `emulator`.
 
 MiniStack itself starts one more process for each invocation that finds none idle. Its settings only refuse invocations
 above a limit, as AWS does. Here they wait: at most QUEUE invocations run at a time of a function that a queue feeds,
-and HTTP of any other. A batch is received from its queue only when it can run at once, because its visibility timeout
-begins then. MiniStack also ends all processes of a function when one of them dies before it is ready; here only that
-one ends. It ends a function by its Timeout, and waits 50 ms for what it logged; here, it gives them time. When
-MiniStack is told to stop, it waits for running invocations before it writes its state; here they are
-stopped. MiniStack asks for a permission `sqs:…Batch` of its own; here, as on AWS, whoever may send, delete or hide a
-message may do the same with a batch. MiniStack extracts code and layers for each process; here the processes share the
-files, and what Python compiles of them.
+and HTTP of any other; of several queues, none takes all of them. A batch is received from its queue only when it can
+run at once, because its visibility timeout begins then. MiniStack also ends all processes of a function when one of
+them dies before it is ready; here only that one ends. It ends a function by its Timeout, and waits 50 ms for what it
+logged; here, it gives them time. When MiniStack is told to stop, it waits for running invocations before it writes its
+state; here they are stopped. MiniStack asks for a permission `sqs:…Batch` of its own; here, as on AWS, whoever may
+send, delete or hide a message may do the same with a batch. MiniStack answers everybody; here, only requests that are
+signed by a key of this stack (`signed_requests`). MiniStack extracts code and layers for each process; here the
+processes share the files, and what Python compiles of them.
 
 tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
 """
@@ -19,6 +20,7 @@ import fcntl
 import functools
 import hashlib
 import itertools
+import os
 import signal
 import sys
 import tempfile
@@ -27,16 +29,18 @@ import zipfile
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Condition, Lock
+from threading import Condition, Lock, Thread
 from types import SimpleNamespace
 from typing import Any, Final
 
 import hypercorn.asyncio
 import ministack.app
-from ministack.core import iam_actions, lambda_runtime
+from ministack.core import iam_actions, lambda_runtime, persistence
 from ministack.services import lambda_svc
 
+from postroom.local.kept_state import KeptState, copy_queues_in_one_step, show_hidden_messages
 from postroom.local.patience import FUNCTION_SECONDS
+from postroom.local.signed_requests import SignedRequests, draw_secrets_of_functions
 
 _LOOK_SECONDS: Final = 0.05
 Key = str
@@ -97,6 +101,11 @@ class InvocationSlots:
         taken: int = sum(lambda_svc._esm_inflight.get(mapping["UUID"], 0) for mapping in _mappings_to(key))
         return self._bound(key) - max(taken, self._running[key] + len(self._lines[key]))
 
+    def most_of_one_queue(self, key: Key) -> int:
+        """How many batches of one queue may run at once: a slot is left to the other queues of its function."""
+        queues = sum(1 for _ in _mappings_to(key))
+        return max(1, self._bound(key) - (queues > 1))
+
     def _bound(self, key: Key) -> int:
         if self._closed:
             return 0
@@ -137,8 +146,9 @@ def bound_processes(slots: InvocationSlots) -> None:
 
     def concurrency_of_slots(mapping: dict[str, Any], function: Any, config: dict[str, Any], queue: Any = None) -> int:
         taken: int = lambda_svc._esm_inflight.get(mapping["UUID"], 0)
+        key = lambda_svc._inflight_key(config)
         allowed: int = concurrency(mapping, function, config, queue)
-        return min(allowed, taken + slots.free(lambda_svc._inflight_key(config)))
+        return min(allowed, slots.most_of_one_queue(key), taken + slots.free(key))
 
     def dispatch_numbered(mapping_id: str, *batch: Any) -> None:
         served[mapping_id] = next(numbers)
@@ -233,15 +243,41 @@ def authorize_batches_as_single_messages() -> None:
     iam_actions.extract_iam_action = action_of
 
 
+def keep_state() -> None:
+    """Write the state while it changes, if it is to be kept."""
+    if persistence.PERSIST_STATE:
+        ministack.app.app = KeptState(ministack.app.app)
+        show_hidden_messages()
+        copy_queues_in_one_step()
+
+
+def end_with_supervisor() -> None:
+    """End this process and its functions when its supervisor ends in any way: then the other end of stdin is closed."""
+
+    def wait() -> None:
+        while os.read(0, 1024):
+            pass
+        os.killpg(0, signal.SIGKILL)
+
+    Thread(target=wait, daemon=True).start()
+
+
+def require_signatures(host: str, secret: str) -> None:
+    """Answer only requests to `host` that are signed by a key of this stack."""
+    ministack.app.app = SignedRequests(ministack.app.app, host)
+    draw_secrets_of_functions(secret)
+
+
 class _SharedZip(zipfile.ZipFile):
     """A zip file that is extracted once: then `path` is a link to what is there."""
 
-    _lock = Lock()
+    # Not `_lock`: each ZipFile has its own under that name.
+    _extracting = Lock()
 
     def extractall(self, path: Any = None, members: Any = None, pwd: bytes | None = None) -> None:
         content = Path(str(self.filename)).read_bytes()
         shared = Path(tempfile.gettempdir(), f"code-{hashlib.sha256(content).hexdigest()}")
-        with self._lock:
+        with self._extracting:
             if not shared.exists():
                 fresh = shared.with_suffix(".new")
                 super().extractall(fresh, members, pwd)
@@ -265,5 +301,8 @@ if __name__ == "__main__":
     authorize_batches_as_single_messages()
     share_code()
     stop_at_once(slots)
+    keep_state()
+    end_with_supervisor()
+    require_signatures(f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}", os.environ["AWS_SECRET_ACCESS_KEY"])
     del sys.argv[1:]  # MiniStack reads arguments, too
     ministack.app.main()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from postroom.core.errors import OurError
+from postroom.local.account import LocalAccount
 from postroom.local.java import java_home
 
 _SUBMIT: Final = (
@@ -60,13 +61,13 @@ def run_job(script: Path, arguments: Sequence[str], environment: Mapping[str, st
     return ran.stdout.rstrip().rpartition("\n")[2]
 
 
-def environment_of(account: str, region: str) -> dict[str, str]:
+def environment_of(account: LocalAccount, region: str) -> dict[str, str]:
     """This process's environment, for a job in an account of a local stack, without the caller's AWS settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {
         **kept,
-        "AWS_ACCESS_KEY_ID": account,
-        "AWS_SECRET_ACCESS_KEY": "local",
+        "AWS_ACCESS_KEY_ID": account.digits,
+        "AWS_SECRET_ACCESS_KEY": account.secret,
         "AWS_DEFAULT_REGION": region,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,

@@ -137,7 +137,7 @@ class LocalStack:
         undo.enter_context(_SignalsUnwind())
         emulator_state = self.state_dir / "aws" if self.state_dir else None
         self.emulator = Emulator(port=self._wanted("aws"), state_dir=emulator_state, processes=self._processes)
-        undo.enter_context(self.emulator)
+        undo.callback(self.emulator.stop)  # also if what is before it does not start
         # Without a state directory, the emulator's own: it is removed whatever happens to this process.
         keep = self.state_dir or self.emulator.directory
         self.tree = ZoneTree(self._zones_dir, keys_directory=keep / "dns")
@@ -146,6 +146,8 @@ class LocalStack:
         self.authority = Authority(keep / "ca")
         self.edge = Edge(self.authority, self._port("edge", "the post offices"))
         undo.enter_context(self.edge)
+        # Last: with state, its functions go on with what is in their queues, and look senders up.
+        undo.enter_context(self.emulator)
         self._memory.remember("ports", {"aws": self.emulator.port, "dns": self.dns.port, "edge": self.edge.port})
 
     def deploy(

@@ -30,7 +30,8 @@ def main(arguments: list[str]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, on_signal)
     # A group of its own: this process must outlive the killing of the group to clean up after it.
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)  # noqa: S603
+    # A pipe that nothing is written to: the child sees by its end that this process was killed.
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0)  # noqa: S603
 
     def watch_owner() -> None:
         while os.read(0, 1024):

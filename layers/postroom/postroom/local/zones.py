@@ -4,6 +4,7 @@ A zone text is in master format (RFC 1035 §5); SOA, NS and TTL may be left out.
 with delegations (NS, glue, DS). Each zone is signed by one ECDSAP256SHA256 key, with an NSEC chain.
 """
 
+import json
 import logging
 import os
 import struct
@@ -80,8 +81,8 @@ class ZoneKey(NamedTuple):
 class ZoneTree:
     """Zones added by `put`, or found in `directory` as `<origin>.zone`, `<origin>.unsigned`, `<origin>.bogus`.
 
-    With `keys_directory`, the keys survive the process, and so does the trust anchor. Thread-safe. Raises
-    `SettingsError` for a zone text that cannot be read.
+    With `keys_directory`, the keys survive the process, and so do the trust anchor and the zones that were put.
+    Thread-safe. Raises `SettingsError` for a zone text that cannot be read.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class ZoneTree:
         self._clock = clock
         self._lock = threading.RLock()
         self._keys: dict[dns.name.Name, ZoneKey] = {}
-        self._put: dict[dns.name.Name, ZoneSource] = {}
+        self._put = _read_put(self._put_file)
         self._files = self._look()
         self._read = _read_files(self._files)
         self._inputs: Mapping[dns.name.Name, ZoneInput] = {}
@@ -115,6 +116,12 @@ class ZoneTree:
             except SettingsError:
                 self._put = before
                 raise
+            if self._put != before:
+                _write_put(self._put_file, self._put)
+
+    @property
+    def _put_file(self) -> Path | None:
+        return self._keys_directory and self._keys_directory / "zones.json"
 
     def zones(self) -> Zones:
         """All zones by origin, after reading what has changed on disk. A malformed file changes nothing."""
@@ -217,6 +224,22 @@ def _upwards(name: dns.name.Name) -> Iterable[dns.name.Name]:
     while name != dns.name.root:
         name = name.parent()
         yield name
+
+
+def _read_put(file: Path | None) -> dict[dns.name.Name, ZoneSource]:
+    if file is None or not file.exists():
+        return {}
+    kept: list[list[str]] = json.loads(file.read_text())
+    return {dns.name.from_text(origin): ZoneSource(text, Mode(mode)) for origin, text, mode in kept}
+
+
+def _write_put(file: Path | None, put: Mapping[dns.name.Name, ZoneSource]) -> None:
+    if file is None:
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    fresh = file.with_suffix(".new")
+    fresh.write_text(json.dumps([[str(origin), source.text, source.mode] for origin, source in put.items()]))
+    fresh.replace(file)
 
 
 def _read_files(paths: Iterable[Path]) -> dict[dns.name.Name, ZoneSource]:

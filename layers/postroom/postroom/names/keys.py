@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, Generic, TypeVar
@@ -14,7 +13,6 @@ from dns.rdatatype import TXT
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.expiring_cache import Cache, CacheEntry
-from postroom.core.reasons import TOO_MANY_LOOK_UPS
 from postroom.crypto.reasons import KEY_RECORD_INVALID
 from postroom.names.dns import Ask
 from postroom.names.dns.records import TxtRecord
@@ -31,6 +29,7 @@ from postroom.names.dnssec import (
     TrustAnchors,
     validate,
 )
+from postroom.names.registrable_domains import Hold, look_up_of
 from postroom.protocols.nlweb.reasons import DNSSEC_BOGUS, DNSSEC_TOO_COSTLY, KEY_NOT_FOUND, SENDER_NOT_SIGNED
 
 K = TypeVar("K")
@@ -72,17 +71,12 @@ class KeepTimes:
     cause a hundred times as many."""
 
 
-Hold = Callable[[str], AbstractContextManager[bool]]
-"""Limits concurrent look-ups (`storage.limits.held_runs`)."""
-
-
 class KeyDirectory(Generic[K]):
     """Finds key records. Thread-safe; one look-up at a time for each name, shared by all threads that wait for it.
 
     `asking` returns an `Ask` for one look-up (`Resolvers.asking`). `parse` makes a key from the TXT records at the
     name, each with its strings joined (RFC 6376 §3.6.2.2), or raises `TheirError`. `clock`: epoch seconds. `hold`:
-    entered with the sender's domain during each look-up; False: too many are running. `weigh`: the size of a key in
-    characters, if senders decide it.
+    limits the look-ups. `weigh`: the size of a key in characters, if senders decide it.
     """
 
     def __init__(
@@ -97,7 +91,7 @@ class KeyDirectory(Generic[K]):
         hold: Hold | None = None,
         weigh: Callable[[K], int] = lambda _: 0,
     ) -> None:
-        self._hold: Hold = hold or (lambda _: nullcontext(True))
+        self._hold = hold
         self._weigh = weigh
         self._asking = asking
         self._anchors = anchors
@@ -182,9 +176,7 @@ class KeyDirectory(Generic[K]):
     ) -> CacheEntry[FoundKey[K] | TheirError | NotNowError]:
         times = self._times
         started = self._clock()
-        with self._hold(_branch(owner)) as held:
-            if not held:
-                raise NotNowError(TOO_MANY_LOOK_UPS)
+        with look_up_of(_branch(owner).removesuffix("."), self._hold):
             verdict = validate(
                 owner, TXT, self._anchors, self._asking(), started, policy=self._policy, known=self._zones, fresh=fresh
             )

@@ -9,6 +9,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.steps import drive
 from postroom.names.dns import Ask, Question
 from postroom.names.dns.answer import Answer
+from postroom.names.registrable_domains import registrable_domain
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 if TYPE_CHECKING:
@@ -35,12 +36,11 @@ def is_silent(domain: str, ask: Ask) -> bool:
 
 
 def zones_of(domain: str) -> list[str]:
-    """The zones of which `silent_zone` can answer for a domain, from the top down."""
+    """The zones of which `silent_zone` can answer for a domain, from the top down: its registrable domain is first."""
     labels = domain.split(".")
-    if len(labels) < 2:
-        return [domain]
-    most = min(len(labels), MAX_ZONE_LABELS)
-    return [".".join(labels[-number:]) for number in range(2, most + 1)]
+    least = registrable_domain(domain).count(".") + 1
+    most = max(least, min(len(labels), MAX_ZONE_LABELS))
+    return [".".join(labels[-number:]) for number in range(least, most + 1)]
 
 
 def _search(domain: str) -> "Steps[str | None]":

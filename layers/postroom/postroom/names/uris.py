@@ -35,6 +35,11 @@ def scheme_of(uri: str) -> str:
     return uri.partition(":")[0].lower()
 
 
+def is_fetched(uri: str) -> bool:
+    """Whether a URI leads to a document that somebody has to be asked for."""
+    return scheme_of(uri) in ("https", "ipfs")
+
+
 def read_data_uri(uri: str) -> PublishedJson:
     """The JSON in a `data:` URI. Raises TheirError(PROFILE_INVALID); PROFILE_URI_UNSUPPORTED for https: and ipfs:."""
     return PublishedJson(profile_of_uri(uri), len(uri))
@@ -44,10 +49,9 @@ def uri_reader(documents: "Callable[[], ProfileDocuments]") -> ReadUri:
     """Reads every kind of URI. `documents`: made where a URI leads to one: most do not, and HTTPS is slow to import."""
 
     def read(uri: str) -> PublishedJson:
-        scheme = scheme_of(uri)
-        if scheme not in ("https", "ipfs"):
+        if not is_fetched(uri):
             return read_data_uri(uri)
-        document = documents().at_url(uri) if scheme == "https" else documents().in_ipfs(uri)
+        document = documents().at_url(uri) if scheme_of(uri) == "https" else documents().in_ipfs(uri)
         return PublishedJson(profile_of_document(document), len(document))
 
     return read

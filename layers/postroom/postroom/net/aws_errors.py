@@ -46,6 +46,10 @@ class ConditionFailedError(Exception):
         self.item = item
 
 
+CONDITION_FAILED: Final = "ConditionalCheckFailed"
+"""The code of a write in a transaction whose condition did not hold."""
+
+
 class CancelledError(Exception):
     """A transaction was cancelled. `codes`: the fault of each of its writes; "None": none."""
 

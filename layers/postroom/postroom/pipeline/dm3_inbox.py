@@ -261,7 +261,7 @@ class Dm3Inbox:
             try:
                 check_envelope(envelope, found.profile.signing_key)
             except TheirError:
-                now = timebox.call(lambda: self.profiles.find_user(sender, fresh=True))
+                now = timebox.call(lambda: self.profiles.find_sender(sender, fresh=True))
                 if now.profile.signing_key == found.profile.signing_key:
                     raise
                 check_envelope(envelope, now.profile.signing_key)
@@ -292,8 +292,8 @@ class Dm3Inbox:
 
         Both are looked up at the same time.
         """
-        receivers = timebox.begin(lambda: self.profiles.find_user(receiver))
-        senders = timebox.begin(lambda: self.profiles.find_user(sender))
+        receivers = timebox.begin(lambda: self.profiles.find_receiver(receiver))
+        senders = timebox.begin(lambda: self.profiles.find_sender(sender))
         try:
             receiver_key = self._receiver_key(receivers, receiver, timebox)
         except (TheirError, NotNowError):

@@ -15,7 +15,7 @@ from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import NlwebDetails
 from postroom.pipeline.intake import Intake
 from postroom.pipeline.ports import DeploymentRules
-from postroom.pipeline.silent_zones import SilentSenders, domain_of
+from postroom.pipeline.silent_zones import SilentSenders
 from postroom.pipeline.synchronous import Sync
 from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
 from postroom.protocols.nlweb.feedback import read_feedback
@@ -110,7 +110,7 @@ class NlwebInbox:
         if rule is not None and rule.treatment is Treatment.FORWARD:
             _check_forwardable(posted)
         if envelope.key_name:
-            self.silent_senders.admit(domain_of(envelope.key_name))
+            self.silent_senders.admit(envelope.key_name)
         claim = self.intake.take(
             mailbox_of(envelope, rule),
             posted.body.decode(),

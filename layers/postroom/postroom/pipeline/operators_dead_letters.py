@@ -1,4 +1,4 @@
-"""Dead dead_letters as an operator sees them: what each is, the queue it belongs to, and what discarding it means.
+"""Dead letters as an operator sees them: what each is, the queue it belongs to, and what discarding it means.
 
 Every dead letter is a claim, a message of the courier's queues, or unreadable. Discarding decides it as the dead-letter
 handler would, so that an accepted message never disappears without a reason.

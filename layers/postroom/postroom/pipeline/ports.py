@@ -92,6 +92,14 @@ class ProfileSource(Protocol):
         """
         ...
 
+    def find_sender(self, name: str, *, fresh: bool = False) -> "FoundUser":
+        """The same for a sender of a request. Raises NotNowError(TOO_MANY_LOOK_UPS), too."""
+        ...
+
+    def find_receiver(self, name: str) -> "FoundUser":
+        """The same for a receiver of a request. Raises NotNowError(TOO_MANY_LOOK_UPS), too."""
+        ...
+
 
 class Accounts(Protocol):
     """The accounts of senders on a chain."""

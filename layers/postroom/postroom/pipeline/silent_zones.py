@@ -8,18 +8,21 @@ forged mail in the name of a domain that does not answer must neither flood its 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.expiring_cache import Cache, CacheEntry
 from postroom.core.loading_cache import LoadingCache
 from postroom.core.reason import Reason
+from postroom.core.reasons import TOO_MANY_LOOK_UPS
 from postroom.core.settings import DAY_SECONDS
+from postroom.names.registrable_domains import registrable_domain
 from postroom.outbound.ports import Clock
+from postroom.pipeline.look_ups import LookUps
 from postroom.pipeline.ports import SenderKey, SenderKeys
-from postroom.pipeline.silence import Silence
+from postroom.pipeline.silence import Silence, ZoneSilentError
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED, SENDER_DNS_SILENT
-from postroom.storage.limits.sender_zones import Backlog, DomainProof, SenderZones, ZoneState
+from postroom.storage.limits.sender_zones import DomainProof, SenderZones, ZoneState
 
 FIRST_SECONDS: Final = 5
 FACTOR: Final = 3
@@ -28,6 +31,8 @@ PROVEN_SECONDS: Final = 90 * DAY_SECONDS
 """How long a domain counts as proven after a proof was recorded; it is recorded again in the second half."""
 PROVEN_SILENT_SECONDS: Final = 3600
 """How long the messages of a proven domain that does not answer are tried again each by itself; then they wait, too."""
+PUT_OFF_SECONDS: Final = 3600
+"""How long a claim waits whose look-up is not made: 170 times in 7 days, and its queue delivers it 200 times."""
 LOOK_UP_SECONDS: Final = 30
 """A look-up of a silent zone ends within this time; meanwhile, its other claims wait for the result."""
 PROOF_CACHE_SECONDS: Final = 10
@@ -40,23 +45,30 @@ MAX_WAITING: Final = 20_000
 """Claims that wait for one zone, and for all: beyond these, the inbox takes no more messages of silent zones.
 
 A server may be silent for each name below its domain as if it were a zone. So if too many claims wait in all, the inbox
-takes no messages of any zone below a domain of two labels for which, with the zones below it, too many wait.
-
-SQS keeps at most 120,000 received messages of a queue, and claims that came before the inbox noticed are added.
+takes messages of the zones below a registrable domain for which, with the zones below it, too many wait, only if it
+finds the sender's key at once.
 """
+SCARCE_WAITING: Final = 40_000
+"""Beyond so many in all, one claim that waits below a registrable domain is too many."""
 MAX_WAITING_OF_NEW_ZONES: Final = 60_000
-"""Beyond so many, the inbox takes no messages of domains that are not proven: what is accepted must not be lost."""
+"""Beyond so many, the inbox takes messages of domains that are not proven only if it finds the sender's key at once."""
+MOST_WAITING: Final = 80_000
+"""Beyond so many, it does not look if a claim waits for that registrable domain, or below it.
+
+Its server may answer the inbox, and then be silent when the worker asks. SQS hides at most 120,000 messages of a queue.
+It says a minute late how many there are, and the inbox asks it once in ten seconds: at 500 messages a second, 35,000
+are accepted before it notices.
+"""
 
 
-class ZoneSilentError(NotNowError):
-    """The zone of a sender whose domain was never proven does not answer."""
+class _Full(NamedTuple):
+    """Why there is no room: the zone that is silent, or below which too many claims wait.
 
-    def __init__(self, reason: Reason, detail: str, silence: Silence) -> None:
-        super().__init__(reason, detail)
-        self.silence = silence
+    `is_final`: whether the sender's key is found or not.
+    """
 
-    def __reduce__(self) -> tuple[type["ZoneSilentError"], tuple[Reason, str, Silence]]:  # type: ignore[override]
-        return type(self), (self.reason, self.detail, self.silence)
+    zone: str
+    is_final: bool
 
 
 def seconds_silent(failed: int) -> int:
@@ -69,6 +81,7 @@ class PatientKeys:
 
     `zones_of`: the zones that a domain can be in, from the top down. `silent_zone`: which of them does not answer;
     None: our resolvers do not. `is_silent`: whether a domain does not answer, whatever the name of the key is.
+    `look_ups`: their limits.
     """
 
     def __init__(
@@ -78,6 +91,7 @@ class PatientKeys:
         zones_of: Callable[[str], list[str]],
         silent_zone: Callable[[str], str | None],
         is_silent: Callable[[str], bool],
+        look_ups: LookUps,
         clock: Clock,
     ) -> None:
         self._keys = keys
@@ -85,52 +99,68 @@ class PatientKeys:
         self._zones_of = zones_of
         self._silent_zone = silent_zone
         self._is_silent = is_silent
+        self._look_ups = look_ups
         self._clock = clock
         self._proofs: LoadingCache[DomainProof] = LoadingCache(clock, PROOF_CACHE_SECONDS, most=MAX_ZONES)
         self._recorded: LoadingCache[int] = LoadingCache(clock, PROOF_CACHE_SECONDS, most=MAX_ZONES)
         self._states: LoadingCache[ZoneState] = LoadingCache(clock, STATE_CACHE_SECONDS, most=MAX_ZONES)
-        self._silent_until: Cache[int] = Cache(MAX_ZONES)
+        self._silences: Cache[int] = Cache(MAX_ZONES)
         self._lock = Lock()
 
-    def silent_until(self, name: str) -> int | None:
-        """When the zone of a key is asked again, from memory; None: it may be asked, or has to be looked up.
+    def silence(self, name: str) -> Silence | None:
+        """The silence of a key's zone, from memory; None: the zone may be asked, or has to be looked up.
 
-        Nobody asks it before. A domain that was proven meanwhile is looked up then.
+        Nobody asks it before it is due. A domain that was proven meanwhile is looked up then.
         """
         now = self._clock()
+        zones = self._zones_of(domain_of(name))
         with self._lock:
-            found = [self._silent_until.get(zone, now) for zone in self._zones_of(domain_of(name))]
-        return next((each.value for each in found if each), None)
+            found = [(zone, self._silences.get(zone, now)) for zone in zones]
+        return next((Silence(name, zone, each.value, zones[0]) for zone, each in found if each), None)
 
     def remembered(self, name: str) -> SenderKey | None:
         """As SenderKeys."""
         return self._keys.remembered(name)
 
     def find(self, name: str, *, fresh: bool = False) -> SenderKey:
-        """As SenderKeys. Raises ZoneSilentError, too, and NotNowError(STORE_UNAVAILABLE)."""
+        """As SenderKeys. Raises ZoneSilentError, too, NotNowError(STORE_UNAVAILABLE), and LookUpNeededError."""
         remembered = self._keys.remembered(name)
-        if remembered is not None:
-            return self._keys.find(name, fresh=True) if fresh else remembered
-        domain, now = domain_of(name), int(self._clock())
+        if remembered is not None and not fresh:
+            return remembered
+        domain = domain_of(name)
+        if remembered is None:
+            self._look_ups.check()
+            return self._look_up(name, domain, fresh=fresh)
+        with self._look_ups.of(domain):
+            return self._keys.find(name, fresh=True)
+
+    def _look_up(self, name: str, domain: str, *, fresh: bool) -> SenderKey:
+        now = int(self._clock())
         proof = self._proofs.get(domain, lambda: self._zones.proof(domain))
         is_trusted = _is_trusted(proof, now)
         try:
-            found = self._keys.find(name, fresh=fresh) if is_trusted else self._ask(name, domain, now)
+            found = self._find_trusted(name, domain, proof, fresh=fresh) if is_trusted else self._ask(name, domain, now)
         except TheirError:
             if proof.silent_since is not None:
                 self._record(domain, proof.until)
             raise
-        except NotNowError as error:
-            # A stranger chooses the name of the key: that it fails does not say that the domain is silent.
-            failed = is_trusted and proof.silent_since is None and error.reason == KEY_LOOKUP_FAILED
-            if failed and self._is_silent(domain):
-                with suppress(NotNowError):  # it is recorded at the next look-up
-                    self._zones.fall_silent(domain, now)
-                self._proofs.drop(domain)
-            raise
         if proof.silent_since is not None or proof.until < now + PROVEN_SECONDS // 2:
             self._record(domain, now + PROVEN_SECONDS)
         return found
+
+    def _find_trusted(self, name: str, domain: str, proof: DomainProof, *, fresh: bool) -> SenderKey:
+        # By itself: whoever else has names below the same registrable domain must not delay it.
+        with self._look_ups.of(domain):
+            try:
+                return self._keys.find(name, fresh=fresh)
+            except NotNowError as error:
+                # A stranger chooses the name of the key: that it fails does not say that the domain is silent.
+                failed = proof.silent_since is None and error.reason == KEY_LOOKUP_FAILED
+                if failed and self._is_silent(domain):
+                    with suppress(NotNowError):  # it is recorded at the next look-up
+                        self._zones.fall_silent(domain, int(self._clock()))
+                    self._proofs.drop(domain)
+                raise
 
     def _record(self, domain: str, proven_until: int) -> None:
         """Record that a domain answers: once, although several claims wait for its key."""
@@ -150,6 +180,20 @@ class PatientKeys:
         for zone, due in silent.items():
             if due > now:
                 raise self._error(KEY_LOOKUP_FAILED, name, zone, due)
+        if silent:
+            # Each look-up of such a zone is counted, so it must have all its time.
+            self._look_ups.check_unlimited()
+        try:
+            with self._look_ups.of(registrable_domain(domain)):
+                return self._ask_now(name, domain, known, silent, now)
+        except NotNowError as error:
+            if error.reason != TOO_MANY_LOOK_UPS:
+                raise
+            raise self._put_off(name, domain, error) from error
+
+    def _ask_now(
+        self, name: str, domain: str, known: dict[str, ZoneState], silent: Iterable[str], now: int
+    ) -> SenderKey:
         for zone in silent:
             known[zone] = self._count_look_up(name, zone, known[zone], now)
         try:
@@ -204,6 +248,19 @@ class PatientKeys:
         self._states.drop(zone)
         return self._error(error.reason, name, zone, due)
 
+    def _put_off(self, name: str, domain: str, error: NotNowError) -> ZoneSilentError:
+        """The error for a look-up that is not made, because others below its registrable domain take long.
+
+        It says nothing about the zone, unless the others found out that it is silent.
+        """
+        zones, now = self._zones_of(domain), int(self._clock())
+        for zone in zones:
+            self._states.drop(zone)
+            if (due := self._state(zone).due) is not None and due > now:
+                return self._error(KEY_LOOKUP_FAILED, name, zone, due)
+        silence = self._silence(name, zones[-1], now + PUT_OFF_SECONDS)
+        return ZoneSilentError(error.reason, error.detail, silence)
+
     def _take_back(self, known: dict[str, ZoneState]) -> None:
         """Do not count look-ups that failed because our own resolvers do not answer."""
         for zone, state in known.items():
@@ -213,51 +270,78 @@ class PatientKeys:
                 self._states.drop(zone)
 
     def _error(self, reason: Reason, name: str, zone: str, due: int) -> ZoneSilentError:
+        return ZoneSilentError(reason, f"the zone {zone} does not answer", self._silence(name, zone, due))
+
+    def _silence(self, name: str, zone: str, due: int) -> Silence:
         with self._lock:
-            self._silent_until.put(zone, CacheEntry(due, self._clock(), due))
-        silence = Silence(name, zone, due, self._zones_of(domain_of(name))[0])
-        return ZoneSilentError(reason, f"the zone {zone} does not answer", silence)
+            self._silences.put(zone, CacheEntry(due, self._clock(), due))
+        return Silence(name, zone, due, self._zones_of(domain_of(name))[0])
 
 
 class SilentSenders:
-    """The inbox's refusal of senders for whose silent zone too many claims wait. `zones_of`: as for PatientKeys."""
+    """The inbox's refusal of senders for whose silent zone too many claims wait.
+
+    `keys`: with a limit of time and of look-ups at once. `count_waiting`: the claims that wait, or are not judged yet.
+    `zones_of`: as for PatientKeys.
+    """
 
     def __init__(
-        self, zones: SenderZones, zones_of: Callable[[str], list[str]], clock: Clock, *, cache_seconds: float = 10
+        self,
+        keys: SenderKeys,
+        zones: SenderZones,
+        count_waiting: Callable[[], int],
+        zones_of: Callable[[str], list[str]],
+        clock: Clock,
+        *,
+        cache_seconds: float = 10,
     ) -> None:
+        self._keys = keys
         self._zones = zones
+        self._count_waiting = count_waiting
         self._zones_of = zones_of
         self._clock = clock
-        self._backlogs: LoadingCache[Backlog] = LoadingCache(
+        self._waiting: LoadingCache[int] = LoadingCache(
             clock, cache_seconds, most=1, errors={NotNowError: cache_seconds}
         )
 
-    def admit(self, domain: str) -> None:
+    def admit(self, key_name: str) -> None:
         """Raises NotNowError(SENDER_DNS_SILENT).
 
-        One row is read in 10 s; more only while too many claims wait for some zone.
+        The queue is asked once in 10 s. Rows are read only while as many claims wait as one zone may have. A key is
+        looked up only for a sender that would be refused because of the claims of others.
         """
         full = None
         with suppress(NotNowError):  # a limit that cannot be read refuses nobody
-            full = self._full_zone(domain)
-        if full:
-            raise NotNowError(SENDER_DNS_SILENT, full)
+            full = self._full(domain_of(key_name))
+        if full and (full.is_final or not self._is_found(key_name)):
+            raise NotNowError(SENDER_DNS_SILENT, full.zone)
 
-    def _full_zone(self, domain: str) -> str | None:
+    def _is_found(self, key_name: str) -> bool:
+        """Whether the sender's key is found at once, so that a claim would not wait."""
+        try:
+            self._keys.find(key_name)
+        except (TheirError, NotNowError):
+            return False
+        return True
+
+    def _full(self, domain: str) -> _Full | None:
         now = self._clock()
-        backlog = self._backlogs.get("", self._zones.backlog)
-        if backlog.full_until <= now or _is_trusted(self._zones.proof(domain), now):
+        waiting = self._waiting.get("", self._count_waiting)
+        if waiting < MAX_WAITING_OF_ZONE or _is_trusted(self._zones.proof(domain), now):
             return None
-        is_full = backlog.waiting >= MAX_WAITING
+        is_full = waiting >= MAX_WAITING
         states = {zone: self._zones.read(zone) for zone in self._zones_of(domain)}
         for zone, state in states.items():
             # Once a zone is due, a message must be accepted that asks it.
             is_silent = state.due is not None and state.due > now
-            if is_silent and (is_full or state.waiting >= MAX_WAITING_OF_ZONE):
-                return zone
+            if is_silent and (is_full or state.waiting(now) >= MAX_WAITING_OF_ZONE):
+                return _Full(zone, is_final=True)
         above, state = next(iter(states.items()))
-        is_crowded = is_full and above != domain and state.waiting >= MAX_WAITING_OF_ZONE
-        return above if is_crowded or backlog.waiting >= MAX_WAITING_OF_NEW_ZONES else None
+        crowd = 1 if waiting >= SCARCE_WAITING else MAX_WAITING_OF_ZONE
+        is_crowded = is_full and above != domain and state.waiting(now) >= crowd
+        if is_crowded or waiting >= MAX_WAITING_OF_NEW_ZONES:
+            return _Full(above, is_final=waiting >= MOST_WAITING and state.waiting(now) > 0)
+        return None
 
 
 def _is_trusted(proof: DomainProof, now: float) -> bool:

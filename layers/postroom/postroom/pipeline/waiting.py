@@ -8,7 +8,8 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -19,7 +20,10 @@ from postroom.net.aws_errors import stack_of
 from postroom.outbound.ports import Clock, SendQueue
 from postroom.pipeline.ports import HideQueue
 from postroom.pipeline.retention_periods import RetentionPeriods
-from postroom.pipeline.silent_zones import LONGEST_SECONDS, PatientKeys, ZoneSilentError
+from postroom.pipeline.silence import Silence, ZoneSilentError
+from postroom.pipeline.silent_zones import LONGEST_SECONDS, PatientKeys
+from postroom.pipeline.waiting_counts import Wait, counts_of, write_count
+from postroom.storage.limits.sender_zones import SenderZones
 
 SPREAD_SECONDS: Final = 60
 """The claims of a zone return within so many seconds after the zone is due, not all at once."""
@@ -38,11 +42,22 @@ class WaitingRecord:
     group: str = ""
 
 
+class _Rest(NamedTuple):
+    """How long a claim is hidden (0: it is to be judged), and for which zone; None: nothing can be said about it."""
+
+    seconds: int
+    silence: Silence | None = None
+
+
+_TO_BE_JUDGED: Final = _Rest(0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class WaitingClaims:
     """Looks up the zones that claims wait for. `jitter` returns 0 ≤ x < 1."""
 
     keys: PatientKeys
+    zones: SenderZones
     waiting: HideQueue
     retry: SendQueue
     times: RetentionPeriods
@@ -52,48 +67,50 @@ class WaitingClaims:
 
     def look_again(self, records: Sequence[WaitingRecord]) -> list[str]:
         """Send on the claims that need not wait any longer. Returns the ids of the messages that stay."""
-        hidden = side_by_side(self.pool, self._hidden, records)
-        seconds = {
-            record.receipt: seconds for record, seconds in zip(records, hidden, strict=True) if seconds is not None
-        }
-        stay = {receipt: hidden for receipt, hidden in seconds.items() if hidden}
+        now = self.clock()
+        found = side_by_side(self.pool, self._rest, records)
+        rests = {record.receipt: rest for record, rest in zip(records, found, strict=True) if rest is not None}
+        stay = {receipt: rest for receipt, rest in rests.items() if rest.seconds}
         if stay:
             try:
-                self.waiting.hide(stay)
+                self.waiting.hide({receipt: rest.seconds for receipt, rest in stay.items()})
+                self._count([Wait(rest.silence, rest.seconds) for rest in stay.values() if rest.silence], now)
             except Exception as error:
                 # They come again after the queue's own visibility time-out. The others were sent on, and are done.
-                _log.error("%s waiting claims were not hidden", len(stay), exc_info=stack_of(error))
-        return [record.message_id for record in records if seconds.get(record.receipt) != 0]
+                _log.error("%s waiting claims were not hidden, or counted", len(stay), exc_info=stack_of(error))
+        return [record.message_id for record in records if rests.get(record.receipt) != _TO_BE_JUDGED]
 
-    def _hidden(self, record: WaitingRecord) -> int | None:
-        """How long a claim is hidden; 0: it was sent on; None: it cannot be read, or sent on."""
+    def _count(self, waits: Sequence[Wait], now: float) -> None:
+        side_by_side(self.pool, partial(write_count, self.zones, now=now), counts_of(waits, now))
+
+    def _rest(self, record: WaitingRecord) -> _Rest | None:
+        """What becomes of a claim. If it is to be judged, it was sent on; None: it cannot be read, or sent on."""
         try:
             members = Members(orjson.loads(record.body), "a message of the waiting queue")
-            seconds = self._seconds_to_wait(members.text("key"), members.whole("received_at_ms"))
-            if not seconds:
+            rest = self._look_up(members.text("key"), members.whole("received_at_ms"))
+            if rest == _TO_BE_JUDGED:
                 self.retry.send(record.body, group=record.group)
         except Exception as error:
             # It comes again after the queue's own visibility time-out, and in the end is a dead letter.
             _log.error("message %s stays in the waiting queue", record.message_id, exc_info=stack_of(error))
             return None
-        return seconds
+        return rest
 
-    def _seconds_to_wait(self, key_name: str, received_at_ms: int) -> int:
-        """How long the claim is hidden; 0: it is to be judged."""
+    def _look_up(self, key_name: str, received_at_ms: int) -> _Rest:
         now = self.clock()
         if self.times.is_past_horizon(received_at_ms, now):
-            return 0
-        due = self.keys.silent_until(key_name)
-        if due is None:
+            return _TO_BE_JUDGED
+        silence = self.keys.silence(key_name)
+        if silence is None:
             try:
                 self.keys.find(key_name)
             except TheirError:
-                return 0
+                return _TO_BE_JUDGED
             except ZoneSilentError as silent:
-                due = silent.silence.due
+                silence = silent.silence
             except NotNowError:
-                return UNKNOWN_SECONDS
+                return _Rest(UNKNOWN_SECONDS)
             else:
-                return 0
-        left = min(max(due - int(now), 0), LONGEST_SECONDS)
-        return 1 + left + int(self.jitter() * min(SPREAD_SECONDS, left))
+                return _TO_BE_JUDGED
+        left = min(max(silence.due - int(now), 0), LONGEST_SECONDS)
+        return _Rest(1 + left + int(self.jitter() * min(SPREAD_SECONDS, left)), silence)

@@ -2,14 +2,17 @@
 
 A claim leaves the queue only when its message's home row is live, or is gone and (if the message was discarded) the
 courier was told. A retry is sent to the retry queue with a growing delay; it is never delayed by a visibility timeout.
+
+A batch is judged in passes. The first one takes only what is in memory, so no claim waits for the servers of another
+one's sender. Claims that need longer look-ups than their run has time for are sent to a queue of their own, unchanged.
 """
 
 import logging
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Final
 
 from postroom.core.errors import NotNowError
@@ -22,11 +25,20 @@ from postroom.pipeline.claim_objects import ClaimObjects
 from postroom.pipeline.claims import Claim, Pointer, QueuedClaim, unpack
 from postroom.pipeline.discarding import Discarding
 from postroom.pipeline.filing import Filing
+from postroom.pipeline.look_ups import (
+    A_SECOND,
+    A_SECOND_SPARINGLY,
+    MEMORY_ONLY,
+    UNLIMITED,
+    LookUpNeededError,
+    LookUps,
+    Patience,
+)
 from postroom.pipeline.notification_trigger import NotificationTrigger
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt
 from postroom.pipeline.silence import Silence
-from postroom.pipeline.silent_zones import MAX_WAITING, MAX_WAITING_OF_ZONE
-from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry
+from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry, Verdict
+from postroom.pipeline.waiting_counts import Wait, counts_of, write_count
 from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.aws.queue import LONGEST_DELAY_SECONDS
 from postroom.storage.limits.sender_zones import SenderZones
@@ -48,6 +60,22 @@ _FIRST_DELAY_SECONDS: Final = 5
 _log: Final = logging.getLogger(__name__)
 
 
+class Source(Enum):
+    """The queue of a batch. `CLAIMS`: that of claims, or of retries. Suspects come one by one."""
+
+    CLAIMS = "claims"
+    LOOK_UPS = "look-ups"
+    SUSPECTS = "suspects"
+
+
+PASSES: Final[Mapping[Source, Sequence[Patience]]] = {
+    Source.CLAIMS: (MEMORY_ONLY, A_SECOND_SPARINGLY),
+    Source.LOOK_UPS: (MEMORY_ONLY, A_SECOND, UNLIMITED),
+    Source.SUSPECTS: (UNLIMITED,),
+}
+"""What each pass through a batch has for look-ups."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """One queue message, as SQS delivers it. `received`: how many times it was delivered.
@@ -67,13 +95,15 @@ class BatchReport:
     """The result of a batch. `failed`: message ids that SQS must deliver again. `suspected`: moved to the suspects'
     queue.
 
-    `postponed`: ids that wait for another run, unchanged.
+    `postponed`: claims that wait for another run, unchanged. `to_look_up`: those that were sent to the queue of
+    look-ups.
     """
 
     outcomes: tuple[Outcome, ...]
     failed: tuple[str, ...]
     suspected: int
     postponed: int
+    to_look_up: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +129,28 @@ class Worker:
     retry: SendQueue
     suspects: SendQueue
     waiting: SendQueue
+    to_look_up: SendQueue
     zones: SenderZones
+    look_ups: LookUps
     pool: Executor
     clock: Clock
     monotonic: Clock
 
-    def work(self, records: Sequence[Record], *, suspects: bool = False) -> BatchReport:
-        """Process one batch. `suspects`: the batch is from the queue of suspects.
+    def work(self, records: Sequence[Record], source: Source = Source.CLAIMS) -> BatchReport:
+        """Process one batch.
 
         Raises nothing that concerns a single claim: such a claim is reported as failed, and delivered again.
         """
         failed: list[str] = []
         outcomes: list[Outcome] = []
         part: list[_ReceivedClaim] = []
-        suspected = postponed = held = 0
+        suspected = postponed = held = to_look_up = 0
+        passes = PASSES[source]
         until = self.monotonic() + BEGIN_SECONDS
         for record in records:
             try:
                 # Sent on unread: even a claim that cannot be read must not fail the others.
-                if record.received >= SUSPECT_AFTER and not suspects:
+                if record.received >= SUSPECT_AFTER and source is not Source.SUSPECTS:
                     self.suspects.send(record.body, group=record.group)
                     suspected += 1
                     continue
@@ -133,24 +166,68 @@ class Worker:
                 _log.error("message %s could not be read, or sent on", record.message_id, exc_info=stack_of(error))
                 failed.append(record.message_id)
             if held > SLICE_BYTES:
-                self._finish(part, outcomes, failed)
+                to_look_up += self._finish(part, passes, outcomes, failed)
                 part, held = [], 0
-        self._finish(part, outcomes, failed)
-        return BatchReport(tuple(outcomes), tuple(failed), suspected, postponed)
+                if source is Source.CLAIMS:
+                    # The second is the batch's: of a later part, what is not in memory is sent on.
+                    passes = (MEMORY_ONLY,)
+        to_look_up += self._finish(part, passes, outcomes, failed)
+        return BatchReport(tuple(outcomes), tuple(failed), suspected, postponed, to_look_up)
 
-    def _finish(self, part: Sequence[_ReceivedClaim], outcomes: list[Outcome], failed: list[str]) -> None:
-        """Process a part of a batch, and keep only the results, without the envelopes."""
-        settled = self._settle(part)
-        large = list({item.claim.id: item.queued for item in part if item.queued.pointer}.values())
+    def _finish(
+        self,
+        part: Sequence[_ReceivedClaim],
+        passes: Sequence[Patience],
+        outcomes: list[Outcome],
+        failed: list[str],
+    ) -> int:
+        """Process a part of a batch, and keep only the results, without the envelopes.
+
+        Returns how many claims were sent to the queue of look-ups.
+        """
+        undecided = part
+        for patience in passes:
+            self.look_ups.allow(patience)
+            settled = self._settle(undecided)
+            done = [item for item in undecided if item.claim.id in settled]
+            undecided = [item for item in undecided if item.claim.id not in settled]
+            self._report(done, settled, outcomes, failed)
+            if not undecided:
+                break
+        self.look_ups.allow(UNLIMITED)
+        unsent = [item for item in undecided if not self._send_to_look_up(item)]
+        failed += [item.record.message_id for item in unsent]
+        return len(undecided) - len(unsent)
+
+    def _report(
+        self,
+        done: Sequence[_ReceivedClaim],
+        settled: Mapping[str, Outcome],
+        outcomes: list[Outcome],
+        failed: list[str],
+    ) -> None:
+        large = list({item.claim.id: item.queued for item in done if item.queued.pointer}.values())
         side_by_side(self.pool, lambda queued: self.claim_objects.delete(queued, settled[queued.claim.id]), large)
-        for item in part:
+        for item in done:
             outcome = settled[item.claim.id]
             outcomes.append(replace(outcome, claim=replace(outcome.claim, envelope="")))
             if not self._retry(item, outcome):
                 failed.append(item.record.message_id)
 
+    def _send_to_look_up(self, item: _ReceivedClaim) -> bool:
+        """Send a claim on, unchanged; False: that failed, so that SQS must deliver it again."""
+        try:
+            self.to_look_up.send(item.record.body, group=item.record.group)
+        except Exception as error:
+            # Whatever the error is, it must not fail the other claims, which are done.
+            _log.error("claim %s could not be sent to the queue of look-ups", item.claim.id, exc_info=stack_of(error))
+            return False
+        return True
+
     def _settle(self, part: Sequence[_ReceivedClaim]) -> dict[str, Outcome]:
-        """The outcome of each claim, by its id. A claim that is in the batch twice is processed once."""
+        """The outcome of each claim that can be judged in this pass, by its id. A claim that is in the batch twice is
+        processed once.
+        """
         queued = list({item.claim.id: item.queued for item in part}.values())
         # Few claims have to wait: most keys are in memory.
         verdicts = side_by_side(self.pool, self._verdict, queued, patience_seconds=MAY_NOT_WAIT_SECONDS)
@@ -165,14 +242,21 @@ class Worker:
         outcomes += side_by_side(self.pool, self._trigger, list(listed.values()))
         return {outcome.claim.id: outcome for outcome in outcomes}
 
-    def _verdict(self, queued: QueuedClaim) -> Accepted | Discarded | Outcome:
+    def _verdict(self, queued: QueuedClaim) -> Accepted | Discarded | Outcome | None:
+        """The verdict on a claim; None: this pass has no time for a look-up that it needs."""
         claim, pointer = queued.claim, queued.pointer
         if pointer and pointer.is_gone:
             return attempt(claim, lambda: self._decide_by_row(claim, pointer))
-        verdict = attempt(claim, lambda: self.judges[claim.protocol].judge(claim))
+        verdict = attempt(claim, lambda: self._judge(claim))
         if isinstance(verdict, Retry):
             return Outcome(claim, ClaimOutcome.RETRIED, verdict.reason, verdict.detail, silence=verdict.silence)
         return verdict
+
+    def _judge(self, claim: Claim) -> Verdict | None:
+        try:
+            return self.judges[claim.protocol].judge(claim)
+        except LookUpNeededError:
+            return None
 
     def _decide_by_row(self, claim: Claim, pointer: Pointer) -> Outcome:
         """The outcome of a claim whose object is gone, because it was decided before."""
@@ -218,10 +302,8 @@ class Worker:
         body = item.queued.awaiting(silence.key_name).body()
         delay = min(max(silence.due - now, 0), LONGEST_DELAY_SECONDS)
         self.waiting.send(body, delay, group=item.record.group)
-        if item.queued.awaited_key:
-            return  # it was counted when it began to wait
-        with suppress(NotNowError):  # it waits, counted or not
-            self.zones.wait(silence.zone, now, above=silence.above, most_of_zone=MAX_WAITING_OF_ZONE, most=MAX_WAITING)
+        for count in counts_of([Wait(silence, delay, begins=not item.queued.awaited_key)], now):
+            write_count(self.zones, count, now)
 
 
 def _memory_of(item: _ReceivedClaim) -> int:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from postroom.net.https import HttpsClient, HttpsResponse
     from postroom.outbound.ports import Clock
     from postroom.protocols.dm3.extension import FilterRules
+    from postroom.storage.aws.queue import Queue
     from postroom.storage.limits.name_texts import NameTexts
 
 _log: Final = logging.getLogger(__name__)
@@ -115,6 +116,20 @@ class LambdaHandlers:
             raise NotNowError(HANDLER_FAILED, f"its reply has {len(text)} bytes; at most {MAX_ANSWER_BYTES}")
         reply: JsonValue = json.loads(text)
         return reply
+
+
+def count_claims(*queues: "Queue") -> "Callable[[], int]":
+    """What counts the claims in these queues. It raises NotNowError(STORE_UNAVAILABLE)."""
+
+    def count() -> int:
+        try:
+            return sum(queue.length() for queue in queues)
+        except ClientError as error:
+            # A queue is missing, or the right to ask it: no sender is refused for that.
+            _log.warning("claims that wait cannot be counted, so no sender is refused because of them: %s", error)
+            raise NotNowError(STORE_UNAVAILABLE) from error
+
+    return count
 
 
 class AwsForwarding:

@@ -1,4 +1,4 @@
-"""The log lines and the metrics of the mailbox API's responses: functions/mailbox."""
+"""The log lines and the metrics of the mailbox API's responses: functions/mailbox and functions/dcp."""
 
 from typing import Final
 

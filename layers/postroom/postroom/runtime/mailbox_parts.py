@@ -1,4 +1,4 @@
-"""The mailbox API objects of a deployment, for functions/mailbox."""
+"""The mailbox API objects of a deployment, for functions/mailbox and functions/dcp."""
 
 from dataclasses import replace
 from functools import cached_property
@@ -46,33 +46,35 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def router(self) -> "Router":
         """The router of functions/mailbox."""
-        from postroom.api.http import DCP_PATH
         from postroom.http.mailbox_router import mailbox_router
-        from postroom.http.router import Route
 
-        # Its settings are checked now, and the rest is made for the first message: it takes long to import.
-        for name in ("dcp_table", "dcp_identities_secret"):
-            self._settings.given(name)
-        return mailbox_router(
-            self.handlers,
-            self.bearers,
-            self.cors,
-            [
-                Route("POST", DCP_PATH, lambda call: self.dcp.answer(call)),
-                Route("GET", DCP_PATH, lambda call: self.dcp.describe(call)),
-            ],
-        )
+        return mailbox_router(self.handlers, self.bearers, self.cors)
+
+    @cached_property
+    def dcp_router(self) -> "Router":
+        """The router of functions/dcp."""
+        from postroom.http.dcp_service import dcp_router
+
+        return dcp_router(self.dcp, self.cors)
 
     @cached_property
     def handlers(self) -> "Mapping[str, Handler]":
         """The handlers of the mailbox API by operation id."""
+        return self._handlers(self.mail)
+
+    @cached_property
+    def dcp_handlers(self) -> "Mapping[str, Handler]":
+        """The same for DCP, whose waits are counted apart."""
+        return self._handlers(self._mail(self.dcp_waits))
+
+    def _handlers(self, mail: "MailHandlers") -> "Mapping[str, Handler]":
         from postroom.http.handlers import AboutHandlers, NotificationHandlers, OutboxHandlers, SettingsHandlers
         from postroom.http.mailbox_router import handlers_of
 
         return handlers_of(
             [
                 self.sign_in_handlers,
-                self.mail,
+                mail,
                 OutboxHandlers(self.sending),
                 NotificationHandlers(self.targets),
                 self.container_handlers,
@@ -144,6 +146,7 @@ class MailboxParts(DeploymentParts):
             mailboxes=self._storage.mailboxes,
             of_a_name=Rate(OF_A_NAME_A_SECOND, self._system.monotonic),
             of_all=Rate(A_SECOND, self._system.monotonic),
+            of_a_domain=self._settings.dm3_self_registrations_per_domain,
         )
 
     @cached_property
@@ -176,6 +179,7 @@ class MailboxParts(DeploymentParts):
         """The guardian of the mailboxes."""
         from postroom.http.dcp_operations import DcpOperations
         from postroom.http.dcp_service import DcpService
+        from postroom.http.rate_limit import NewcomerRate, Rate
         from postroom.http.watches import Watches
 
         store, limits = self.dcp_sessions, self.dcp_limits
@@ -183,9 +187,10 @@ class MailboxParts(DeploymentParts):
             identities=self._storage.dcp_identities,
             store=store,
             operations=DcpOperations(
-                handlers=self.handlers,
+                handlers=self.dcp_handlers,
                 sign_in=self.sign_in,
                 rate=self.rate,
+                newcomers=NewcomerRate(self._system.monotonic),
                 store=store,
                 limits=limits,
                 watches=Watches(
@@ -197,6 +202,7 @@ class MailboxParts(DeploymentParts):
             monotonic=self._system.monotonic,
             random=self._system.random_bytes,
             close_socket=self.close_socket,
+            rate=Rate(self._settings.mailbox_api_requests_per_second, self._system.monotonic),
             socket_url=self._settings.dcp_socket_url,
         )
 
@@ -235,13 +241,16 @@ class MailboxParts(DeploymentParts):
     @cached_property
     def mail(self) -> "MailHandlers":
         """Reading and acknowledging messages."""
+        return self._mail(self.waits)
+
+    def _mail(self, waits: "HeldRuns") -> "MailHandlers":
         from postroom.http.mail_handlers import MailHandlers
 
         return MailHandlers(
             listing=self.listing,
             register=self._storage.register,
             usage_tracker=self.usage_tracker,
-            waits=self.waits,
+            waits=waits,
             pool=self.pool,
             retain_seconds=self._settings.retain_seconds,
             clock=self._system.clock,
@@ -250,15 +259,23 @@ class MailboxParts(DeploymentParts):
 
     @cached_property
     def waits(self) -> "HeldRuns":
-        """The runs of the function that requests hold while they wait for a message."""
-        from postroom.http.waits import HOLD_SECONDS, KIND, most_waits
+        """The runs of functions/mailbox that requests hold while they wait for a message."""
+        return self._waits("waits", self._settings.mailbox_api_reserved_concurrency)
+
+    @cached_property
+    def dcp_waits(self) -> "HeldRuns":
+        """The same of functions/dcp, which are counted apart."""
+        return self._waits("dcp-waits", self._settings.dcp_reserved_concurrency)
+
+    def _waits(self, kind: str, reserved: int) -> "HeldRuns":
+        from postroom.http.waits import HOLD_SECONDS, most_waits
         from postroom.storage.limits.held_runs import HeldRuns
 
         return HeldRuns(
             self._storage.dynamodb,
             self._settings.given("limits_table"),
-            KIND,
-            most=most_waits(self._settings.mailbox_api_reserved_concurrency),
+            kind,
+            most=most_waits(reserved),
             seconds=HOLD_SECONDS,
             clock=self._system.clock,
             new_id=self._system.new_id,

@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from postroom.names.dns import Resolvers
     from postroom.names.dnssec import Policy, TrustAnchors
     from postroom.names.ens.ens import Ens
-    from postroom.names.keys import Hold
     from postroom.names.manifest import ManifestDirectory
     from postroom.names.profile_documents import ProfileDocuments
     from postroom.names.profiles import Profiles
+    from postroom.names.registrable_domains import Hold
     from postroom.names.registry import Registry
+    from postroom.names.shared_registry import SharedRegistry
     from postroom.net.failing_addresses import FailingAddresses
     from postroom.net.https import HttpsClient
+    from postroom.pipeline.look_ups import LookUps
     from postroom.pipeline.ports import SenderKeys
     from postroom.runtime.chain import ChainInUse
     from postroom.storage.aws.object_store import ObjectStore
+    from postroom.storage.limits.held_runs import HeldRuns
 
 
 PATIENT_SECONDS: Final = 10.0
@@ -56,6 +59,13 @@ class NameParts(DeploymentParts):
             return TrustAnchors.parse(settings.trust_anchors or IANA_ROOT, settings.negative_trust_anchors)
 
     @cached_property
+    def look_ups(self) -> "LookUps":
+        """The limits of look-ups."""
+        from postroom.pipeline.look_ups import LookUps
+
+        return LookUps(self._system.monotonic)
+
+    @cached_property
     def sender_keys(self) -> "SenderKeys":
         """Senders' keys, from DNS with DNSSEC."""
         return self._sender_keys()
@@ -63,19 +73,36 @@ class NameParts(DeploymentParts):
     @cached_property
     def sender_keys_for_requests(self) -> "SenderKeys":
         """The same, for requests that are answered at once: their look-ups hold a share of the function's runs."""
-        from postroom.pipeline import look_ups
+        from postroom.pipeline.look_ups import KIND
+
+        return self._sender_keys(hold=self._runs(KIND, self._settings.inbox_reserved_concurrency).hold)
+
+    @cached_property
+    def _runs_for_senders(self) -> "HeldRuns":
+        from postroom.pipeline.look_ups import SENDERS_KIND
+
+        return self._runs(SENDERS_KIND, self._settings.dm3_reserved_concurrency)
+
+    @cached_property
+    def _runs_for_receivers(self) -> "HeldRuns":
+        from postroom.pipeline.look_ups import RECEIVERS_KIND
+
+        return self._runs(RECEIVERS_KIND, self._settings.dm3_reserved_concurrency)
+
+    def _runs(self, kind: str, reserved: int) -> "HeldRuns":
+        """The runs that may look up, of the reserved ones."""
+        from postroom.pipeline.look_ups import HOLD_SECONDS, most_look_ups
         from postroom.storage.limits.held_runs import HeldRuns
 
-        runs = HeldRuns(
+        return HeldRuns(
             self._storage.dynamodb,
             self._settings.given("limits_table"),
-            look_ups.KIND,
-            most=look_ups.most_look_ups(self._settings.inbox_reserved_concurrency),
-            seconds=look_ups.HOLD_SECONDS,
+            kind,
+            most=most_look_ups(reserved),
+            seconds=HOLD_SECONDS,
             clock=self._system.clock,
             new_id=self._system.new_id,
         )
-        return self._sender_keys(hold=runs.hold)
 
     def _sender_keys(self, hold: "Hold | None" = None) -> "SenderKeys":
         from postroom.crypto.rsa_ed25519 import KeyRules
@@ -84,9 +111,10 @@ class NameParts(DeploymentParts):
         from postroom.runtime.adapters import DnsKeys
 
         settings, rules = self._settings, KeyRules(self._settings.allow_rsa_1024)
+        look_ups, resolvers = self.look_ups, self.resolvers
         return DnsKeys(
             KeyDirectory(
-                self.resolvers.asking,
+                lambda: look_ups.asking(resolvers.asking, settings.dns_budget_seconds),
                 self.anchors,
                 lambda records: parse_key_record(records, rules),
                 clock=self._system.clock,
@@ -109,14 +137,15 @@ class NameParts(DeploymentParts):
 
         # Beside the look-up that failed before: the parents of the zone answer at once, and the zone itself does not.
         budget_seconds = self._settings.dns_try_seconds
-        return lambda domain: silent_zone(domain, self.resolvers.asking(budget_seconds))
+        return lambda domain: silent_zone(domain, self.look_ups.asking(self.resolvers.asking, budget_seconds))
 
     @cached_property
     def is_silent(self) -> "Callable[[str], bool]":
         """Whether a domain does not answer, although our resolvers do."""
         from postroom.names.silent_zones import is_silent
 
-        return lambda domain: is_silent(domain, self.resolvers.asking(self._settings.dns_try_seconds))
+        budget_seconds = self._settings.dns_try_seconds
+        return lambda domain: is_silent(domain, self.look_ups.asking(self.resolvers.asking, budget_seconds))
 
     @cached_property
     def profiles(self) -> "Profiles":
@@ -127,14 +156,16 @@ class NameParts(DeploymentParts):
         from postroom.names.uris import uri_reader
 
         _ = self._ipfs_gateways  # a wrong setting stops the start
-        registry: Registry = MemoryRegistry()
-        if public := self._public_registries(self._ens_registry, self._settings.dm3_lookup_seconds):
-            registry = self._shared(Registries(public))
+        public = self._public_registries(self._ens_registry, self._settings.dm3_lookup_seconds)
+        registry: Registry = Registries(public) if public else MemoryRegistry()
         return Profiles(
             registry,
             self._system.clock,
             uri_reader(lambda: self._profile_documents),
             pinned=self._pinned_registry if PINNED in self._registry_order else None,
+            kept=self._shared(registry).kept if public else lambda _name, _key: None,
+            senders=lambda domain: self._runs_for_senders.hold(domain),
+            receivers=lambda domain: self._runs_for_receivers.hold(domain),
         )
 
     @cached_property
@@ -160,11 +191,11 @@ class NameParts(DeploymentParts):
 
         return EnsRegistry(chain, self._look_up_rate, self._system.clock)
 
-    def _shared(self, registry: "Registry") -> "Registry":
+    def _shared(self, registry: "Registry", hold: "Hold | None" = None) -> "SharedRegistry":
         from postroom.names.shared_registry import SharedRegistry
         from postroom.runtime.adapters import SharedTexts
 
-        return SharedRegistry(registry, SharedTexts(self._storage.name_texts, self._system.clock).find)
+        return SharedRegistry(registry, SharedTexts(self._storage.name_texts, self._system.clock).find, hold)
 
     @cached_property
     def _registry_order(self) -> tuple[str, ...]:
@@ -229,7 +260,7 @@ class NameParts(DeploymentParts):
         """The accounts of senders, on the chain of ENS."""
         from postroom.names.accounts import SenderAccounts
 
-        addresses = self._shared(self._ens_registry)
+        addresses = self._shared(self._ens_registry, lambda domain: self._runs_for_senders.hold(domain))
         return SenderAccounts(addresses, self.chain, self._look_up_rate, self._system.clock)
 
     @cached_property

@@ -93,8 +93,16 @@ class PipelineParts(DeploymentParts):
         """The refusal of senders for whose silent zones too many claims wait."""
         from postroom.names.silent_zones import zones_of
         from postroom.pipeline.silent_zones import SilentSenders
+        from postroom.runtime.adapters import count_claims
 
-        return SilentSenders(self._storage.sender_zones, zones_of, self._system.clock)
+        storage = self._storage
+        return SilentSenders(
+            self._names.sender_keys_for_requests,
+            storage.sender_zones,
+            count_claims(storage.waiting_queue, storage.claims_queue, storage.look_ups_queue),
+            zones_of,
+            self._system.clock,
+        )
 
     @cached_property
     def dm3_inbox(self) -> "Dm3Inbox":
@@ -207,7 +215,9 @@ class PipelineParts(DeploymentParts):
             retry=self._storage.retry_queue,
             suspects=self._storage.suspects_queue,
             waiting=self._storage.waiting_queue,
+            to_look_up=self._storage.look_ups_queue,
             zones=self._storage.sender_zones,
+            look_ups=self._names.look_ups,
             pool=self.pool,
             clock=self._system.clock,
             monotonic=self._system.monotonic,
@@ -220,6 +230,7 @@ class PipelineParts(DeploymentParts):
 
         return WaitingClaims(
             keys=self.patient_keys,
+            zones=self._storage.sender_zones,
             waiting=self._storage.waiting_queue,
             retry=self._storage.retry_queue,
             times=self.times,
@@ -252,6 +263,7 @@ class PipelineParts(DeploymentParts):
             zones_of=zones_of,
             silent_zone=self._names.silent_zone,
             is_silent=self._names.is_silent,
+            look_ups=self._names.look_ups,
             clock=self._system.clock,
         )
 
@@ -294,6 +306,7 @@ class PipelineParts(DeploymentParts):
         return Dm3Judge(
             keys=self._storage.needed_delivery_service_keys,
             profiles=self._names.profiles,
+            look_ups=self._names.look_ups,
             clock=self._system.clock,
             times=self.times,
             unverified_seconds=self._settings.dm3_unverified_seconds,

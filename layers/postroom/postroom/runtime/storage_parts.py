@@ -262,6 +262,11 @@ class StorageParts(DeploymentParts):
         return self._queue("suspects_queue_url")
 
     @cached_property
+    def look_ups_queue(self) -> "Queue":
+        """The queue of claims whose sender must be looked up."""
+        return self._queue("look_ups_queue_url")
+
+    @cached_property
     def waiting_queue(self) -> "Queue":
         """The queue of claims whose sender's zone is silent."""
         return self._queue("waiting_queue_url")

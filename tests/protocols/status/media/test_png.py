@@ -75,6 +75,24 @@ def test_what_was_dropped_is_named_with_its_bytes() -> None:
     )  # fmt: skip
 
 
+WELL_FORMED = {
+    b"tIME": (2026).to_bytes(2) + bytes([11, 29, 9, 30, 0]),
+    b"tEXt": b"Author\0" + SECRET,
+    b"zTXt": b"Author\0\0" + zlib.compress(SECRET),
+    b"iTXt": b"Author\0\0\0\0\0" + SECRET,
+    b"iCCP": b"profile\0\0" + zlib.compress(SECRET),
+    b"eXIf": EXIF,
+}
+
+
+@pytest.mark.parametrize("kind", WELL_FORMED)
+def test_metadata_is_dropped_also_where_it_is_well_formed_png_section_11_3(kind: bytes) -> None:
+    for place in (b"IDAT", b"IEND"):
+        left = cleaned(with_chunks(place, (kind, WELL_FORMED[kind]), of=PICTURE))
+        assert left.data == PICTURE
+        assert sum(left.dropped.values()) == 12 + len(WELL_FORMED[kind])
+
+
 def test_a_text_of_a_gigabyte_is_not_inflated(monkeypatch: pytest.MonkeyPatch) -> None:
     packer = zlib.compressobj(9)
     bomb = b"".join(packer.compress(bytes(1 << 20)) for _ in range(1024)) + packer.flush()

@@ -20,19 +20,21 @@ from postroom.core.settings import DAY_SECONDS
 from postroom.doctor.checks import CheckStatus, DoctorCheck, bad, good, warning
 
 FUNCTIONS: Final = (
-    "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "MailboxFunction", "DeadLetterFunction",
-    "CourierFunction", "FeedbackFunction",
+    "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "MailboxFunction", "DcpFunction",
+    "DeadLetterFunction", "CourierFunction", "FeedbackFunction",
 )  # fmt: skip
 BOUNDS: Final = {
     "InboxFunction": "InboxReservedConcurrency",
     "Dm3Function": "Dm3ReservedConcurrency",
     "MailboxFunction": "MailboxApiReservedConcurrency",
+    "DcpFunction": "DcpReservedConcurrency",
 }
 """The parameters with the reserved concurrency of each function."""
 SOURCES: Final = {
     "ClaimsQueue": "WorkerFunction",
     "RetryQueue": "WorkerFunction",
     "SuspectsQueue": "WorkerFunction",
+    "LookUpsQueue": "WorkerFunction",
     "WaitingQueue": "WaitingFunction",
     "NamesQueue": "WaitingFunction",
     "CourierQueue": "CourierFunction",

@@ -23,11 +23,12 @@ from postroom.storage.secrets.chain_endpoints import read_chain_endpoints
 
 NEEDED: Final = (
     "ApiId", "ApiUrl", "DcpSocketUrl", "AlarmTopic", "InboxFunction", "Dm3Function", "WorkerFunction",
-    "WaitingFunction", "MailboxFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction", "CompactJob",
-    "ExpireJob", "JobsLogGroup",
+    "WaitingFunction", "MailboxFunction", "DcpFunction", "DeadLetterFunction", "CourierFunction", "FeedbackFunction",
+    "CompactJob", "ExpireJob", "JobsLogGroup",
     "PostTable", "SeenTable", "DirectoryTable", "LimitsTable", "OutboxTable", "StorageTable", "DcpTable",
     "Bucket",
-    "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "WaitingQueueUrl", "NamesQueueUrl", "DeadLetterQueueUrl",
+    "ClaimsQueueUrl", "RetryQueueUrl", "SuspectsQueueUrl", "LookUpsQueueUrl", "WaitingQueueUrl", "NamesQueueUrl",
+    "DeadLetterQueueUrl",
     "CourierQueueUrl", "FeedbackQueueUrl", "CourierDeadLetterQueueUrl", "HorizonSeconds", "RetainSeconds",
     "CompactLagHours", "Dm3MessageTtlDays", "ClosedMailboxDays", "JobsReadUnitsPerSecond", "JobsWriteUnitsPerSecond",
     "EnsQuorum", "EnsChainId", "EnsUniversalResolver",

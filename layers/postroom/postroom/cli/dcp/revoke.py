@@ -30,17 +30,22 @@ def revoke(
 
     cheque, key = read_cheque_file(file), target.load_key()
     _check_writer(cheque, key.address)
+    data = cheque.payload.data if isinstance(cheque.payload.data, dict) else {}
+    if not isinstance(data.get("mailbox"), str):
+        raise UsageFault("the data of the cheque names no mailbox, so that no post office can revoke it")
     with target.open(url, key) as connection:
-        connection.request(REVOKE, cheque.payload.validity).send(key)
+        revocation = {"mailbox": data["mailbox"], "body": cheque.payload.validity}
+        connection.request(REVOKE, revocation).send(key)
     print_either(as_json, {"revoked": True}, "revoked")
 
 
 def _check_writer(cheque: "Request", own: "Address") -> None:
     """Check that a key wrote a cheque: the target would revoke one of another key with the same stamp."""
-    from postroom.protocols.dcp.authorization import is_signed_by
+    from postroom.protocols.dcp.authorization import payload_digest, signers_of
 
-    if not is_signed_by(cheque, own):
-        writers = [f"0x{address}" for address in cheque.auth if is_signed_by(cheque, address)]
+    signers = signers_of(cheque, cheque.auth, payload_digest(cheque))
+    if own not in signers:
+        writers = [f"0x{address}" for address in cheque.auth if address in signers]
         raise UsageFault(
             f"the cheque was written by the key of {', '.join(writers) or 'nobody'}, and --key is that of 0x{own}"
         )

@@ -83,6 +83,8 @@ class DcpTargetOptions(OptionGroup):
         RefusalFault, UnavailableFault, UsageFault.
         """
         from postroom.client.dcp import Connection, DcpError, IdentityMemory, SendOptions
+        from postroom.client.dcp.connection import ANSWER_SECONDS
+        from postroom.client.mailbox.dcp_waits import WATCH_SECONDS
         from postroom.client.mailbox.session import Retries
 
         stack, way = self.way()
@@ -97,6 +99,7 @@ class DcpTargetOptions(OptionGroup):
                 connect=way.connect,
                 retries=Retries(attempts),
                 text_ping=text_ping,
+                answer_timeout=WATCH_SECONDS if text_ping else ANSWER_SECONDS,
                 options=SendOptions(ttl=_TTL_SECONDS, hex_prefix=True) if hex_prefix else SendOptions(),
             ) as connection:
                 yield connection

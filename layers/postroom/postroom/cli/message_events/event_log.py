@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS: Final = (
     "InboxFunction", "Dm3Function", "WorkerFunction", "WaitingFunction", "DeadLetterFunction", "CourierFunction",
-    "FeedbackFunction", "MailboxFunction",
+    "FeedbackFunction", "MailboxFunction", "DcpFunction",
 )  # fmt: skip
 """The outputs with the names of the functions that handle messages."""
 LATE_MS: Final = 15_000

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 
 from postroom.client.chat.carried_wrapper import CarriedWrapper
 from postroom.client.chat.channels import ChannelRecord
@@ -37,8 +39,8 @@ class ChatMemory:
     requests to delete messages, with what the archive has left of them.
 
     `proven`: the names that a key's messages came from, by the key; `looked_up`: those whose profile had it when the
-    owner wrote to them or named them to a group, with the time; `said`: what others say of names and domains, with who
-    said it and when first. `names_used`: of the members of a group, in a message of the owner, by the key of its fact.
+    owner wrote to them or named them to a group, with the time; `said`: what others say of names and domains, by who
+    said it, and when first. `names_used`: of the members of a group, in a message of the owner, by the key of its fact.
     `channels`: the newest record of each channel. `identities`, `contact_updates`: those that the owner sent.
     `profile`: the newest identity that the owner's devices sent to each other; None: none did. `unsent`: what is not
     delivered yet, by the key of its fact.
@@ -55,7 +57,7 @@ class ChatMemory:
     buried: list[tuple[Fact, Tombstone]] = field(default_factory=list)
     proven: dict[ChatKey, set[str]] = field(default_factory=dict)
     looked_up: dict[ChatKey, dict[str, int]] = field(default_factory=dict)
-    said: dict[ChatKey, dict[tuple[str, ChatKey], int]] = field(default_factory=dict)
+    said: dict[ChatKey, dict[ChatKey, dict[str, int]]] = field(default_factory=dict)
     channels: dict[str, ChannelRecord] = field(default_factory=dict)
     identities: list[SentProfile] = field(default_factory=list)
     names_used: dict[bytes, Mapping[ChatKey, str]] = field(default_factory=dict)
@@ -109,5 +111,6 @@ class ChatMemory:
     def names_said(self, key: ChatKey, may_say: Callable[[ChatKey], bool]) -> list[str]:
         """The names and domains that those who may have said of a key, the first said first: who is in the group that
         is written to."""
-        said = ((at_ms, name) for (name, sayer), at_ms in self.said.get(key, {}).items() if may_say(sayer))
-        return list(dict.fromkeys(name for _, name in sorted(said)))
+        # Any number of strangers may say names of a key: they are left out before their names are looked at.
+        said = (names.items() for sayer, names in self.said.get(key, {}).items() if may_say(sayer))
+        return list(dict.fromkeys(name for name, _ in sorted(chain.from_iterable(said), key=itemgetter(1, 0))))

@@ -5,7 +5,7 @@ from postroom.client.chat.channels import ChannelRecord
 from postroom.client.chat.entries import ChatEntry
 from postroom.client.chat.memory import ChatMemory
 from postroom.client.chat.profiles_sent import SentContactUpdate
-from postroom.client.chat.said_names import SaidName
+from postroom.client.chat.said_names import MAX_NAMES_SAID, SaidName
 from postroom.protocols.status.enums import ChatKind
 from postroom.protocols.status.log import Fact, place_of
 from postroom.protocols.status.messages import ChatMessageIdentity, ContactUpdate
@@ -51,9 +51,11 @@ def note_sent(memory: ChatMemory, fact: Fact, carried: CarriedWrapper, receiver:
 
 
 def note_said(memory: ChatMemory, said: SaidName) -> None:
-    """Note what somebody says of a name, with the first time."""
-    known = memory.said.setdefault(said.member, {})
-    known[said.name, said.sayer] = min(said.at_ms, known.get((said.name, said.sayer), said.at_ms))
+    """Note what somebody says of a name, with the first time: of all that one says of a member, what was said first."""
+    names = memory.said.setdefault(said.member, {}).setdefault(said.sayer, {})
+    names[said.name] = min(said.at_ms, names.get(said.name, said.at_ms))
+    if len(names) > MAX_NAMES_SAID:
+        del names[max(names, key=lambda name: (names[name], name))]
 
 
 def note_profile(memory: ChatMemory, fact: Fact) -> None:

@@ -10,11 +10,15 @@ Of a domain, only what the key says that the carrying domain has counts, and onl
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from postroom.client.chat.domain_keys import DomainKey, domains_by_key
 from postroom.client.chat.entries import ChatEntry
 from postroom.client.chat.nlweb_carrier import domain_at
 from postroom.protocols.status.keys import ChatKey
+
+MAX_NAMES_SAID: Final = 10
+"""Names and domains that one sender says of a member: a member has few, and each is looked up until one has the key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Self, TypeVar, TypeVarTuple, Unpack
 import httpx
 from anyio.from_thread import start_blocking_portal
 
-from postroom.client.dcp.connection import CLOSE_SECONDS, AsyncConnection
+from postroom.client.dcp.connection import ANSWER_SECONDS, CLOSE_SECONDS, AsyncConnection
 from postroom.client.dcp.errors import ConnectionClosedError
 from postroom.client.dcp.identities import IdentityCache
 from postroom.client.dcp.keystores import AnyKey
@@ -22,6 +22,7 @@ from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.endpoint import SendOptions
 from postroom.protocols.dcp.payload import NewRequest
 from postroom.protocols.dcp.receiving import ReceiveLimits
+from postroom.protocols.dcp.session_store import SessionStore
 from postroom.protocols.dcp.states import ConnectionState
 
 A = TypeVarTuple("A")
@@ -55,7 +56,9 @@ class Connection:
         http_transport: httpx.AsyncBaseTransport | None = None,
         retries: Retries = DEFAULT_RETRIES,
         close_timeout: float = CLOSE_SECONDS,
+        answer_timeout: float | None = ANSWER_SECONDS,
         options: SendOptions | None = None,
+        store: SessionStore | None = None,
         limits: ReceiveLimits | None = None,
     ) -> None:
         """As AsyncConnection."""
@@ -74,7 +77,9 @@ class Connection:
             http_transport=http_transport,
             retries=retries,
             close_timeout=close_timeout,
+            answer_timeout=answer_timeout,
             options=options,
+            store=store,
             limits=limits,
         )
         self._is_closed = False

@@ -3,8 +3,11 @@
 import asyncio
 import os
 import secrets
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, Self, TypeAlias
 
 import httpx
@@ -35,11 +38,44 @@ from postroom.protocols.dcp.initiator import ConnectionInitiator
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.payload import NewRequest
 from postroom.protocols.dcp.receiving import ReceiveLimits
+from postroom.protocols.dcp.session_store import SessionStore
 from postroom.protocols.dcp.states import ConnectionState
 from postroom.protocols.dcp.v3 import read_v3_result, v3_data
 
 CLOSE_SECONDS: Final = 10.0
 """How long a peer has to answer a close (DCP: dcpConfig.dcp.closeTimeout)."""
+ANSWER_SECONDS: Final = 300.0
+"""How long a peer has to answer anything else."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is remembered of the requests that an entity received, and which it receives."""
+
+    store: SessionStore
+    limits: ReceiveLimits | None
+
+
+def memory_of(key: EthereumKey, store: SessionStore | None, limits: ReceiveLimits | None) -> Memory:
+    """The memory of the entity with a key, for all its connections: a stamp counts once in all of them.
+
+    `store` None: in this process, which does not know what it received before it began, and so receives no request
+    until that is over (DCP: Target Startup Notes, 2).
+    """
+    if store is not None:
+        return Memory(store, limits)
+    remembered, since = _process_memory(key.address)
+    limits = limits or ReceiveLimits()
+    longest = limits.ttl.max + 2 * limits.slop
+    return Memory(remembered, replace(limits, not_before=max(limits.not_before, since + longest)))
+
+
+@cache
+def _process_memory(address: Address) -> tuple[MemoryStore, float]:
+    """The memory of an entity, and since when it is there: it is made when it is first needed."""
+    del address
+    return MemoryStore(), time.time()
+
 
 Outgoing: TypeAlias = "OutgoingRequest[asyncio.Future[JsonValue]]"
 """A request of a connection for asyncio."""
@@ -174,7 +210,9 @@ class AsyncConnection(BaseConnection):
         http_transport: httpx.AsyncBaseTransport | None = None,
         retries: Retries = DEFAULT_RETRIES,
         close_timeout: float = CLOSE_SECONDS,
+        answer_timeout: float | None = ANSWER_SECONDS,
         options: SendOptions | None = None,
+        store: SessionStore | None = None,
         limits: ReceiveLimits | None = None,
     ) -> None:
         """`url`: https://, wss://, or a protocol that `register` named. `key`: of our identity, which signs all.
@@ -182,8 +220,10 @@ class AsyncConnection(BaseConnection):
         `expect`: the target must have this address. `identities`: which address it had before; by default, the file
         ~/.dcp/identity-cache.json knows. `on_request`: called for each request of the target; `on_v3`: for each message
         of version 3, instead. `transport`: used for a single session instead of one for the URL. `ca_file`, `connect`,
-        `local`, `timeout`, `retries`: see AsyncMailbox. `close_timeout`: seconds for the target to answer a close.
-        `options`: how requests are sent. `limits`: which requests of the target are received. `text_ping`: what keeps a
+        `local`, `timeout`, `retries`: see AsyncMailbox. `close_timeout`: seconds for the target to answer a close;
+        `answer_timeout`: to answer a connect or a request, after which the session ends; None: no bound.
+        `options`: how requests are sent. `limits`: which requests of the target are received; `store`: where they are
+        remembered, as for `accept`. `text_ping`: what keeps a
         WebSocket open. `http_transport`: of httpx, instead of its own.
         """
         super().__init__(
@@ -191,7 +231,9 @@ class AsyncConnection(BaseConnection):
         )  # fmt: skip
         self._url, self._key, self._expect = url, key, expect
         self._identities = IdentityFile() if identities is None else identities
-        self._retries, self._limits, self._text_ping = retries, limits, text_ping
+        self._retries, self._text_ping, self._answer_timeout = retries, text_ping, answer_timeout
+        receives = on_request is not None or on_v3 is not None
+        self._memory = memory_of(key, store, limits) if receives else Memory(store or MemoryStore(), limits)
         self._opening: asyncio.Task[EndpointRunner] | None = None
 
         def open_transport() -> Transport:
@@ -252,13 +294,13 @@ class AsyncConnection(BaseConnection):
         expected = self._expect or self._identities.address_at(self._url)
         machine = ConnectionInitiator(
             self._key,
-            store=MemoryStore(),
+            store=self._memory.store,
             random=secrets.token_bytes,
             expected=expected,
-            limits=self._limits,
+            limits=self._memory.limits,
             options=self._options,
         )
-        runner = EndpointRunner(machine, self._open_transport(), self._listeners, self._retries)
+        runner = EndpointRunner(machine, self._open_transport(), self._listeners, self._retries, self._answer_timeout)
         self._runner = runner
         runner.start(machine.connect(now()))
         try:

@@ -7,7 +7,7 @@ from typing import Generic, Self, TypeVar
 from postroom.client.dcp.errors import DcpError
 from postroom.client.dcp.keystores import AnyKey, unlocked
 from postroom.core.ijson import JsonValue
-from postroom.crypto.ethereum import Address
+from postroom.crypto.ethereum import Address, read_address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.authorization import does_authorize
 from postroom.protocols.dcp.cheques import request_of
@@ -35,12 +35,16 @@ class Authorization:
 
 @dataclass
 class DraftRequest:
-    """A request that is to be sent. `validity`: what of it is known; the connection adds the rest when it is sent."""
+    """A request that is to be sent. `validity`: what of it is known; the connection adds the rest when it is sent.
+
+    `id`: no other request of ours has it (DCP: Connection.Request); "": the connection makes one.
+    """
 
     operation: str
     data: JsonValue = None
     validity: JsonObject = field(default_factory=dict)
     authorizations: list[Authorization] = field(default_factory=list)
+    id: str = ""
 
     def authorize(self, key: AnyKey, guardian: Address | None = None, accessor: Address | None = None) -> Self:
         """Let the guardian do what is requested to the resource of a key, when it is received from the accessor.
@@ -58,7 +62,7 @@ class DraftRequest:
             self.operation, self.data, allow=allow, validity=self.validity, hex_prefix=hex_prefix
         )  # fmt: skip
         keys = {each.key.address: each.key for each in self.authorizations}
-        return NewRequest(payload, tuple(keys.values()))
+        return NewRequest(payload, tuple(keys.values()), id=self.id)
 
 
 @dataclass(kw_only=True)
@@ -112,17 +116,19 @@ class IncomingRequest:
 
     def does_authorize(
         self,
-        resource: Address,
-        guardian: Address | None = None,
-        accessor: Address | None = None,
+        resource: str,
+        guardian: str | None = None,
+        accessor: str | None = None,
         *,
         verify: bool = True,
     ) -> bool:
         """Whether a resource authorizes this (DCP: Connection.Request.doesAuthorize).
 
-        None: we are the guardian, and the peer is the accessor. `verify` False: the signature is not asked for.
+        None: we are the guardian, and the peer is the accessor. Addresses are taken in any form, with or without 0x.
+        `verify` False: the signature is not asked for. Raises ValueError for what is no address.
         """
-        allowance = Allowance(resource, guardian or self._identity, accessor or self.peer)
+        named = resource, guardian or self._identity, accessor or self.peer
+        allowance = Allowance(*map(read_address, named))
         return does_authorize(self.admitted.request, allowance, verify=verify)
 
     def as_cheque(self) -> NewRequest:
@@ -134,8 +140,8 @@ class IncomingRequest:
         self._answer(result)
 
     def fail(self, message: str, *, code: str | None = None, name: str = "Error") -> None:
-        """Respond with an error. Raises AnsweredBeforeError."""
-        self._answer(self.error(message, code=code, name=name))
+        """Respond with an error (DCP: ErrorPayload, form 2). Raises AnsweredBeforeError."""
+        self._answer(replace(self.error(message, code=code, name=name), is_protocol=True))
 
     def error(self, message: str, *, code: str | None = None, name: str = "Error") -> ErrorPayload:
         """An error of our identity."""

@@ -77,9 +77,18 @@ class EndpointRunner:
     `opened`: the peer's address, when there is a session, or NotConnectedError; `ended`: when it is over.
     """
 
-    def __init__(self, endpoint: Endpoint, transport: Transport, listeners: Listeners, retries: Retries) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        transport: Transport,
+        listeners: Listeners,
+        retries: Retries,
+        answer_timeout: float | None,
+    ) -> None:
+        """`answer_timeout`: seconds for the peer to answer the connect, or a request; None: no bound."""
         loop = asyncio.get_running_loop()
         self.endpoint = endpoint
+        self._answer_timeout = answer_timeout
         endpoint.routes_v3 = listeners.v3 is not None
         self.opened: asyncio.Future[Address] = loop.create_future()
         self.ended: asyncio.Future[ErrorPayload | None] = loop.create_future()
@@ -95,6 +104,7 @@ class EndpointRunner:
         """Send the first message, if there is one, and then all that is queued; receive what arrives."""
         if first is not None:
             self._report(self.endpoint.state)
+            self._limit(self.opened)
         self._writer = self._spawn(self._carried(self._write(first)))
         self._spawn(self._carried(self._read()))
 
@@ -105,8 +115,23 @@ class EndpointRunner:
             self._answers[self.endpoint.send(request)] = answer
         except SessionEndedError as error:
             answer.set_exception(RequestNotSentError(str(error)))
+        else:
+            self._limit(answer)
         self._has_more.set()
         return answer
+
+    def _limit(self, answer: "asyncio.Future[T]") -> None:
+        """End the session if an answer takes too long: a peer may go on sending, byte by byte, and never end."""
+        if self._answer_timeout is None:
+            return
+        timer = asyncio.get_running_loop().call_later(self._answer_timeout, self._too_late)
+        answer.add_done_callback(lambda _: timer.cancel())
+
+    def _too_late(self) -> None:
+        if self.endpoint.state is not ConnectionState.CLOSED:
+            self._break(TransportError(f"the peer did not answer within {self._answer_timeout:g} s"))
+        # What it still sends must not hold the transport.
+        self._spawn(self._finish())
 
     async def close(self, timeout: float) -> None:
         """Close the session behind all that is queued; after so many seconds without an answer, at once."""
@@ -244,10 +269,17 @@ class EndpointRunner:
             not_connected.__cause__ = self._lost
             self.opened.set_exception(not_connected)
             self.opened.exception()  # nobody may wait for it
+        if error is not None and not self._lost:
+            # DCP: Message Receipt Implementation Details: "details must be logged to console.warn".
+            _log.warning("a connection with %s ended: %s", self._peer_name(), error.message)
         for listener in self._listeners.closed:
             _call(listener, error)
         self._report(ConnectionState.CLOSED)
         self.ended.set_result(error)
+
+    def _peer_name(self) -> str:
+        opened = self.opened
+        return opened.result() if opened.done() and not opened.exception() else "a target that is not connected"
 
     def _report(self, state: ConnectionState) -> None:
         for listener in self._listeners.states:

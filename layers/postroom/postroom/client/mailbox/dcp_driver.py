@@ -18,7 +18,7 @@ from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.client.dcp.connection import AsyncConnection
 from postroom.client.dcp.errors import DcpError, NotConnectedError, RequestFailedError
 from postroom.client.dcp.keys import load_ethereum_key
-from postroom.client.mailbox.dcp_waits import MailWaits, socket_of
+from postroom.client.mailbox.dcp_waits import WATCH_SECONDS, MailWaits, socket_of
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, MailboxResponse
 from postroom.client.mailbox.http import HostRoute
 from postroom.client.mailbox.keys import Key, load_key
@@ -87,6 +87,7 @@ class _Waiting:
             "text_ping": socket.text_ping,
             # A message that is sent again would come by another WebSocket than the watch before it.
             "retries": Retries(attempts=1), "close_timeout": _CLOSE_SECONDS,
+            "answer_timeout": WATCH_SECONDS,
         }  # fmt: skip
 
     def failed(self, error: DcpError, *, is_over: bool) -> bool:

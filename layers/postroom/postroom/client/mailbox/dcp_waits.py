@@ -25,6 +25,8 @@ _LONGEST_SECONDS: Final = 3000.0
 _SHARE_OF_SESSION: Final = (5, 6)
 """The same, of the time for which a session goes on without a message: numerator and denominator."""
 _MOST_PING_CHARACTERS: Final = 1000
+WATCH_SECONDS: Final = 7200.0
+"""How long a watch may go unanswered: API Gateway keeps a WebSocket for as long."""
 REPLACED_SECONDS: Final = 540.0
 """After another session took the place of a watch: more sessions wait than may, and take turns."""
 LOOK_AGAIN_SECONDS: Final = 35.0

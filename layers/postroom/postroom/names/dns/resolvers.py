@@ -88,7 +88,8 @@ class Resolvers:
                 if not isinstance(question, AskAnotherResolver):
                     answered.add(server)
                 return answer
-            self._note(server, self._clock() + self._back_off_seconds)
+            if left >= self._try_seconds:  # otherwise it was given less time than it may take
+                self._note(server, self._clock() + self._back_off_seconds)
         raise NotNowError(reason, f"no resolver answered {question}: {'; '.join(failures)}")
 
     def _failure(self, server: Server, said: str) -> str:

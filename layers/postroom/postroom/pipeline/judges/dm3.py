@@ -13,6 +13,7 @@ from postroom.core.timestamps import write_timestamp
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.claims import Claim
+from postroom.pipeline.look_ups import LookUps
 from postroom.pipeline.ports import ProfileSource, ServiceKeySource
 from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.verdicts import Accepted, MessageIdentity, Retry, Verdict, given_up
@@ -70,12 +71,13 @@ class Dm3Judge:
 
     keys: ServiceKeySource
     profiles: ProfileSource
+    look_ups: LookUps
     clock: Clock
     times: RetentionPeriods
     unverified_seconds: int
 
     def judge(self, claim: Claim) -> Verdict:
-        """Accepted with a postmark, or Retry while keys or a profile are unavailable."""
+        """Accepted with a postmark, or Retry while keys or a profile are unavailable. Raises LookUpNeededError."""
         if self.times.is_past_horizon(claim.received_at_ms, self.clock()):
             return given_up(claim, TOO_LATE, f"received at {write_timestamp(claim.received_at_ms)}")
         details = claim.details
@@ -101,6 +103,8 @@ class Dm3Judge:
         return self._accept(claim, _with_postmark(value, postmark), message_hash(envelope), sender, proof)
 
     def _prove(self, claim: Claim, envelope: Dm3Envelope, sender: str) -> _Proof:
+        # A look-up of a profile does not end with a pass.
+        self.look_ups.check_unlimited()
         try:
             found = self.profiles.find_user(sender)
             key = found.profile.signing_key

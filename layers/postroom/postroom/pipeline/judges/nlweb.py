@@ -15,7 +15,7 @@ from postroom.pipeline.claims import Claim
 from postroom.pipeline.ports import DeploymentRules, MessagesOfOwners
 from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.sender_check import SenderCheck, SignatureProof
-from postroom.pipeline.silent_zones import ZoneSilentError
+from postroom.pipeline.silence import ZoneSilentError
 from postroom.pipeline.verdicts import Accepted, Discarded, MessageIdentity, Retry, Verdict
 from postroom.protocols.nlweb.envelope import NlwebEnvelope, read_envelope
 from postroom.protocols.nlweb.feedback import ReceivedFeedback, conversation_about, read_feedback
@@ -39,7 +39,10 @@ class NlwebJudge:
     times: RetentionPeriods
 
     def judge(self, claim: Claim) -> Verdict:
-        """The verdict on a claim. The inbox has compared the time window with its own clock already."""
+        """The verdict on a claim. The inbox has compared the time window with its own clock already.
+
+        Raises LookUpNeededError.
+        """
         envelope: NlwebEnvelope | None = None
         try:
             data = claim.envelope.encode()

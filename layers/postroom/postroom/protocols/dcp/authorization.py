@@ -5,12 +5,12 @@ An authorization is one entry of `allow` with the resource, its guardian and the
 whole payload by the key of the resource.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from postroom.core.canonical import json_stringify, json_stringify_of_parsed
 from postroom.core.ijson import JsonValue
-from postroom.crypto.ethereum import Address
-from postroom.crypto.ethereum_keys import EthereumKey, signer_of
+from postroom.crypto.ethereum import Address, signed_text_digest
+from postroom.crypto.ethereum_keys import EthereumKey, signer_of_digest
 from postroom.protocols.dcp.messages import Allowance, Request
 from postroom.protocols.dcp.signature import read_signature, write_signature
 
@@ -20,15 +20,23 @@ def does_authorize(request: Request, allowance: Allowance, *, verify: bool = Tru
 
     `verify` False: the signature is not asked for (DCP: Connection.Request.doesAuthorize).
     """
-    return allowance in request.payload.allow and (not verify or is_signed_by(request, allowance.resource))
+    return allowance in request.payload.allow and (
+        not verify or bool(signers_of(request, [allowance.resource], payload_digest(request)))
+    )
 
 
-def is_signed_by(request: Request, resource: Address) -> bool:
-    """Whether the payload of a request is signed by the key of a resource."""
-    signature = read_signature(request.auth.get(resource))
-    if signature is None:
-        return False
-    return signer_of(signature, json_stringify_of_parsed(dict(request.payload.members))) == resource
+def payload_digest(request: Request) -> bytes:
+    """What the keys of resources sign of a request: the digest of its payload's text.
+
+    To be made once for all signatures: a stranger chooses how many there are, and how long the text is.
+    """
+    return signed_text_digest(json_stringify_of_parsed(dict(request.payload.members)))
+
+
+def signers_of(request: Request, resources: Iterable[Address], digest: bytes) -> frozenset[Address]:
+    """Those of the resources whose keys signed the payload of a request. `digest`: its `payload_digest`."""
+    signatures = {each: signature for each in resources if (signature := read_signature(request.auth.get(each)))}
+    return frozenset(each for each, signature in signatures.items() if signer_of_digest(signature, digest) == each)
 
 
 def authorize(

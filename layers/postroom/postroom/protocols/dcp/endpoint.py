@@ -141,9 +141,11 @@ class Endpoint:
     # --- what the application does -----------------------------------------------------------------------------------
 
     def send(self, request: NewRequest) -> str:
-        """Queue a request, and tell its id. Raises SessionEndedError."""
+        """Queue a request, and tell its id. Raises SessionEndedError; ValueError if another request has its id."""
         if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
             raise SessionEndedError(f"the session is {self.state}")
+        if request.id in self._outgoing.sent or any(request.id == name for name, _ in self._outgoing.waiting):
+            raise ValueError("a request with this id is not answered yet")
         return self._queue(request)
 
     def respond(self, admitted: Admitted, result: Result) -> None:
@@ -203,13 +205,20 @@ class Endpoint:
                 yield from self._break(TheirError(DCP_SESSION_FOREIGN, "the session is not open yet"))
             case ReceivedRequests() as requests:
                 yield from self._requests_received(requests)
-            case ReceivedResponses() as responses:
+            case ReceivedResponses() as responses if self._expects(responses):
                 yield from self._responses_received(responses, clock)
+            case ReceivedResponses():
+                # Anybody can sign one, and a target signs such for sessions that it does not know.
+                yield from self._break(TheirError(DCP_RESPONSE_UNEXPECTED, "it has no dcpsid"))
             case Refused() as refused:
                 if refused.is_foreign:
                     yield from self._break(refused.error)
                 else:
                     self._responses.append(QueuedResponse(refused.id, error_of(refused.error, self._key.address)))
+
+    def _expects(self, received: ReceivedResponses) -> bool:
+        """Whether responses are of this session; the initiator overrides this for the one that opens it."""
+        return received.dcpsid is not None
 
     def _connect_received(self, connect: ReceivedConnect, clock: Clock) -> Iterator[ConnectionEvent]:
         """A session is connected once, and by its initiator only; the target overrides this."""
@@ -230,6 +239,8 @@ class Endpoint:
             try:
                 admitted = self._receiver.admit(received, index)
                 is_answered = operations.is_answered_without_result(admitted.operation, routes_v3=self.routes_v3)
+                if not is_answered:
+                    self._receiver.count(admitted)
             except (TheirError, NotNowError) as error:
                 self._refuse(request.id, error)
                 continue
@@ -324,7 +335,9 @@ class Endpoint:
         self._responses.append(QueuedResponse(name, result, self._next_nonces.pop(name, None)))
 
     def _refuse(self, name: str, error: TheirError | NotNowError) -> None:
-        self._respond(name, error_of(error, self._key.address))
+        """Respond with a refusal. `name`: "": the request has no id, so that nothing can be said of it."""
+        if name:
+            self._respond(name, error_of(error, self._key.address))
 
     def _break(self, error: TheirError | NotNowError) -> Iterator[ConnectionEvent]:
         """End the session because of a message that must not be: it can never be used again."""

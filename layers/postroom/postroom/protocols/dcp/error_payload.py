@@ -17,6 +17,8 @@ from postroom.protocols.dcp.reasons import (
     DCP_NO_ROUTER,
     DCP_NONCE_INVALID,
     DCP_OPERATION_UNKNOWN,
+    DCP_RESPONSE_INVALID,
+    DCP_RESPONSE_UNEXPECTED,
     DCP_SESSION_FOREIGN,
     DCP_SESSION_OVER,
     DCP_TIME_TRAVEL,
@@ -41,6 +43,8 @@ class ErrorCode(StrEnum):
 _CODES: Final[Mapping[Reason, ErrorCode]] = {
     DCP_BODY_INVALID: ErrorCode.EINVAL,
     DCP_VALIDITY_INVALID: ErrorCode.EINVAL,
+    DCP_RESPONSE_UNEXPECTED: ErrorCode.EINVAL,
+    DCP_RESPONSE_INVALID: ErrorCode.EINVAL,
     DCP_SESSION_FOREIGN: ErrorCode.EINVAL,
     DCP_SESSION_OVER: ErrorCode.EINVAL,
     DCP_NONCE_INVALID: ErrorCode.EINVAL,

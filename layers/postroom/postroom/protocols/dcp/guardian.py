@@ -12,6 +12,7 @@ from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp import operations
 from postroom.protocols.dcp.connect import VERSION
 from postroom.protocols.dcp.error_payload import ErrorPayload, Result, error_of
+from postroom.protocols.dcp.messages import Request
 from postroom.protocols.dcp.reasons import DCP_RESPONSE_UNEXPECTED, DCP_SESSION_OVER
 from postroom.protocols.dcp.receiving import (
     Admitted,
@@ -54,8 +55,19 @@ class GuardianAnswer:
     ends_connection: bool = False
 
 
-Perform: TypeAlias = Callable[[Admitted], "JsonValue | FailedOperation | AnsweredLater"]
-"""Does what a request says; None: it has no result. Raises TheirError for what it refuses."""
+@dataclass(frozen=True, slots=True)
+class PreparedOperation:
+    """An operation that may be performed. `owner`: of what it is about, whose stamp the request has (`Admitted.use`).
+
+    `perform`: does it, when the request counts; None: it has no result. Raises TheirError for what it refuses.
+    """
+
+    owner: str | None
+    perform: Callable[[], "JsonValue | FailedOperation | AnsweredLater"]
+
+
+Prepare: TypeAlias = Callable[[Admitted], PreparedOperation]
+"""Checks what a request says, and who may do it, before anything is written for it. Raises TheirError, NotNowError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +81,17 @@ class Guardian:
     random: Callable[[int], bytes]
     routes_v3: bool = False
 
-    def answer(self, data: bytes, now: float, perform: Perform) -> GuardianAnswer:
+    def answer(self, data: bytes, now: float, prepare: Prepare) -> GuardianAnswer:
         """The signed answer to a message. `now`: seconds since the epoch.
 
         Raises TheirError for what cannot be answered under a signature, and ends the connection, too: as
-        `Receiver.receive`, and DCP_RESPONSE_UNEXPECTED. Raises NotNowError as the store does, before anything was
-        performed.
+        `Receiver.receive`. Raises NotNowError as the store does, before anything was performed.
         """
         match self.receiver.receive(data, now):
             case ReceivedConnect() as connect:
                 return self._open(connect, now)
             case ReceivedRequests() as requests:
-                return self._answer_requests(requests, perform)
+                return self._answer_requests(requests, prepare)
             case ReceivedResponses():
                 raise TheirError(DCP_RESPONSE_UNEXPECTED)
             case Refused(error=NotNowError() as error):
@@ -99,35 +110,39 @@ class Guardian:
             bodies.insert(0, response_body(connect.batch_id, None, now=now, dcpsid=dcpsid))
         return GuardianAnswer(self._sign(bodies, self.names.identity, dcpsid, nonce, connect.batch_id))
 
-    def _answer_requests(self, received: ReceivedRequests, perform: Perform) -> GuardianAnswer:
+    def _answer_requests(self, received: ReceivedRequests, prepare: Prepare) -> GuardianAnswer:
         def body_of(name: str, result: Result) -> dict[str, JsonValue]:
             return response_body(name, result, now=received.now, dcpsid=received.dcpsid)
 
         bodies = [body_of(received.batch_id, None)] if received.batch_id else []
         refusals, closed = [], False
         for index, request in enumerate(received.requests):
-            result = TheirError(DCP_SESSION_OVER) if closed else self._result(received, index, perform)
+            result = TheirError(DCP_SESSION_OVER) if closed else self._result(received, index, prepare)
             if isinstance(result, AnsweredLater):
                 continue
             if isinstance(result, TheirError | NotNowError):
                 refusals.append(result)
                 result = error_of(result, received.identity)
             else:
-                closed = request.payload.operation == operations.CLOSE
-            bodies.append(body_of(request.id, result))
+                closed = isinstance(request, Request) and request.payload.operation == operations.CLOSE
+            if request.id:
+                bodies.append(body_of(request.id, result))
         data = self._sign(bodies, received.identity, received.dcpsid, received.following, received.batch_id)
         return GuardianAnswer(data, tuple(refusals))
 
     def _result(
-        self, received: ReceivedRequests, index: int, perform: Perform
+        self, received: ReceivedRequests, index: int, prepare: Prepare
     ) -> "Result | AnsweredLater | TheirError | NotNowError":
         try:
             admitted = self.receiver.admit(received, index)
             if operations.is_answered_without_result(admitted.operation, routes_v3=self.routes_v3):
+                # Nothing is written for these: to repeat one changes nothing, and its nonce counts once.
                 if admitted.operation == operations.CLOSE:
                     self.receiver.store.close(received.dcpsid)
                 return None
-            result = perform(admitted)
+            prepared = prepare(admitted)
+            self.receiver.count(admitted, prepared.owner)
+            result = prepared.perform()
         except (TheirError, NotNowError) as error:
             return error
         if not isinstance(result, FailedOperation):
@@ -135,7 +150,7 @@ class Guardian:
         if result.without_effect:
             # If it cannot be given back now, it stays used.
             with suppress(NotNowError):
-                self.receiver.store.give_back(admitted.use)
+                self.receiver.store.give_back(admitted.use(prepared.owner))
         return result.error
 
     def _sign(

@@ -74,6 +74,9 @@ class ConnectionInitiator(Endpoint):
         body = self._body(self._connect_id, NewRequest(new_payload(operations.CONNECT, data)), clock)
         return self._signed({**body, "nonce": first_nonce})
 
+    def _expects(self, received: ReceivedResponses) -> bool:
+        return self.state is ConnectionState.CONNECTING or super()._expects(received)
+
     def _responses_received(self, received: ReceivedResponses, clock: Clock) -> Iterator[ConnectionEvent]:
         if self.state is not ConnectionState.CONNECTING:
             yield from super()._responses_received(received, clock)

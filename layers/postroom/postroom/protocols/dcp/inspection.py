@@ -28,21 +28,23 @@ from postroom.protocols.dcp.messages import (
     Allowance,
     DcpMessage,
     JsonObject,
+    MalformedRequest,
     Request,
     RequestBatch,
     Response,
     ResponseBatch,
+    check_number,
     read_body,
 )
 from postroom.protocols.dcp.reasons import DCP_NOT_AUTHORIZED, DCP_SIGNATURE_INVALID
-from postroom.protocols.dcp.receiving import ReceiveLimits, check_number, read_first_message
+from postroom.protocols.dcp.receiving import ReceiveLimits, read_first_message
 from postroom.protocols.dcp.signature import read_signature
 from postroom.protocols.dcp.signed_message import read_frame, read_owner, read_signature_of_message
 from postroom.protocols.dcp.validity import Validity, check_validity, read_validity
 
-M = TypeVar("M", Request, Response)
+M = TypeVar("M")
 
-_YEAR_9999: Final = 253_370_764_800
+_YEAR_10000: Final = 253_402_300_800
 
 
 def inspect(data: bytes, *, now: float, limits: ReceiveLimits) -> Explanation:
@@ -135,17 +137,21 @@ class _Inspector:
             case Response() as response:
                 self._look_at_response(response)
             case RequestBatch(requests=requests):
-                for name, request in self._batched(requests):
-                    self._look_at_request(request, owner, name)
+                for name, member in self._batched(requests, message.members):
+                    if isinstance(member, MalformedRequest):
+                        self.explanation.look(f"{name}request", "DCP: Message Grammar", "a request",
+                                              _members(dict(member.members)), partial(_fail, member.error))  # fmt: skip
+                    else:
+                        self._look_at_request(member, owner, name)
             case ResponseBatch(responses=responses):
-                for name, response in self._batched(responses):
+                for name, response in self._batched(responses, message.members):
                     self._look_at_response(response, name)
 
-    def _batched(self, messages: Sequence[M]) -> Iterator[tuple[str, M]]:
+    def _batched(self, messages: Sequence[M], body: JsonObject) -> Iterator[tuple[str, M]]:
         """The messages of a batch, with what is before the names of their checks."""
         most = self.limits.max_messages
         self.explanation.look("batch", "DCP: Connection.Batch", f"at most {most} messages", f"{len(messages)}",
-                              lambda: check_number(len(messages), most))  # fmt: skip
+                              lambda: check_number(body, most))  # fmt: skip
         yield from ((f"[{index}] ", message) for index, message in enumerate(messages[:most]))
 
     def _look_at_request(self, request: Request, sender: Address | None, name: str = "") -> None:
@@ -190,6 +196,10 @@ class _Inspector:
             outcome = shown(f"error {error.code or error.name}: {error.message}")
         self.show(f"{name}response", "DCP: Response Authentication Algorithm", "to a request that is not answered yet",
                   f"to {shown(response.id)} at {_moment(response.time)}: {outcome}")  # fmt: skip
+
+
+def _fail(error: TheirError) -> None:
+    raise error
 
 
 def _require(met: bool, reason: Reason) -> None:
@@ -258,7 +268,7 @@ def _ttl(validity: Validity, granted: float) -> str:
 
 def _moment(seconds: float) -> str:
     """RFC 3339, or the number itself if it has no such form: strangers may write any number."""
-    return write_timestamp(int(seconds * 1000)) if 0 <= seconds < _YEAR_9999 else _seconds(seconds)
+    return write_timestamp(int(seconds * 1000)) if 0 <= seconds < _YEAR_10000 else _seconds(seconds)
 
 
 def _seconds(number: float) -> str:

@@ -67,6 +67,15 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class MalformedRequest:
+    """A member of a batch that is no request. `id`: "": it has none, so that no response can name it."""
+
+    id: str
+    error: TheirError
+    members: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
 class Response:
     """A response. `id`: of its request; `time`: the responder's clock, seconds since the epoch.
 
@@ -84,10 +93,10 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class RequestBatch:
-    """Requests under one nonce."""
+    """Requests under one nonce. Each member of the batch counts by itself, whatever is wrong with the others."""
 
     id: str
-    requests: tuple[Request, ...]
+    requests: tuple[Request | MalformedRequest, ...]
     dcpsid: str | None
     nonce: str | None
     members: JsonObject
@@ -107,23 +116,45 @@ class ResponseBatch:
 DcpMessage: TypeAlias = Request | Response | RequestBatch | ResponseBatch
 
 
+def is_answer(body: JsonObject) -> bool:
+    """Whether the body of a signed message says that it has responses, which are never answered."""
+    return body.get("type") in (RESPONSE, RESPONSE_BATCH)
+
+
+def check_number(body: JsonObject, most: int) -> None:
+    """Check the number of messages in a batch, before any of them is read. Raises TheirError(DCP_BODY_INVALID)."""
+    payload = body.get("payload")
+    if body.get("type") in (REQUEST_BATCH, RESPONSE_BATCH) and isinstance(payload, list) and len(payload) > most:
+        raise _invalid(f"a batch has at most {most} messages")
+
+
 def read_body(body: JsonObject) -> DcpMessage:
     """The message in the body of a signed message. Raises TheirError(DCP_BODY_INVALID)."""
+    return read_responses(body) if is_answer(body) else read_requests(body)
+
+
+def read_requests(body: JsonObject) -> Request | RequestBatch:
+    """The request or batch in the body of a signed message. Raises TheirError(DCP_BODY_INVALID)."""
     match body.get("type"):
         case "request":
             return read_request(body)
-        case "response":
-            return _read_response(body)
         case "request-batch":
-            dcpsid, members = _optional_text(body, "dcpsid"), _batched(body)
-            requests = tuple(read_request(_member(each, REQUEST, dcpsid)) for each in members)
-            return RequestBatch(_text(body, "id"), requests, dcpsid, _optional_text(body, "nonce"), body)
-        case "response-batch":
-            dcpsid, members = _optional_text(body, "dcpsid"), _batched(body)
-            responses = tuple(_read_response(_member(each, RESPONSE, dcpsid)) for each in members)
-            return ResponseBatch(_text(body, "id"), responses, dcpsid, _optional_text(body, "nonce"), body)
+            name, dcpsid = _text(body, "id"), _optional_text(body, "dcpsid")
+            requests = tuple(_read_member(each, dcpsid) for each in _batched(body))
+            if any(each.id == name for each in requests):
+                raise _invalid("a member of the batch has the id of the batch: one response could answer both")
+            return RequestBatch(name, requests, dcpsid, _optional_text(body, "nonce"), body)
         case _:
             raise _invalid(f"type is none of {REQUEST}, {RESPONSE}, {REQUEST_BATCH} and {RESPONSE_BATCH}")
+
+
+def read_responses(body: JsonObject) -> Response | ResponseBatch:
+    """The response or batch in the body of a signed message. Raises TheirError(DCP_BODY_INVALID)."""
+    if body.get("type") == RESPONSE:
+        return _read_response(body)
+    dcpsid, members = _optional_text(body, "dcpsid"), _batched(body)
+    responses = tuple(_read_response(_member(each, RESPONSE, dcpsid)) for each in members)
+    return ResponseBatch(_text(body, "id"), responses, dcpsid, _optional_text(body, "nonce"), body)
 
 
 def read_request(members: JsonObject) -> Request:
@@ -189,6 +220,16 @@ def _read_response(members: JsonObject) -> Response:
         _optional_text(members, "nonce"),
         members,
     )
+
+
+def _read_member(value: JsonValue, dcpsid: str | None) -> Request | MalformedRequest:
+    """A member of a batch (DCP: Message Receipt: "each message in the batch is individually processed")."""
+    try:
+        return read_request(_member(value, REQUEST, dcpsid))
+    except TheirError as error:
+        members = value if isinstance(value, dict) else {}
+        name = members.get("id")
+        return MalformedRequest(name if isinstance(name, str) else "", error, members)
 
 
 def _batched(body: JsonObject) -> Sequence[JsonValue]:

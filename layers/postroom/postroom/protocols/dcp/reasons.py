@@ -21,6 +21,8 @@ DCP_ID_MISSING = refusal("DcpIdMissing", 422, DCP, "DCP: Message Grammar",
     "The body has no id, so that no answer can name the message.")
 DCP_RESPONSE_UNEXPECTED = refusal("DcpResponseUnexpected", 422, DCP, "DCP: Message Receipt Implementation Details",
     "The message is a response to nothing that was requested.")
+DCP_RESPONSE_INVALID = refusal("DcpResponseInvalid", 422, DCP, "DCP: Response Authentication Algorithm",
+    "The message is a response with a malformed member, so that nobody knows what became of the request.")
 DCP_SESSION_FOREIGN = refusal("DcpSessionForeign", 200, DCP, "DCP: Message Receipt Implementation Details",
     "The owner of the message opened no session with this dcpsid here.")
 DCP_SESSION_OVER = refusal("DcpSessionOver", 200, DCP, "DCP: Message Authentication Algorithm; Error Codes: EINVAL",
@@ -28,7 +30,7 @@ DCP_SESSION_OVER = refusal("DcpSessionOver", 200, DCP, "DCP: Message Authenticat
 DCP_NONCE_INVALID = refusal("DcpNonceInvalid", 200, DCP, "DCP: Message Authentication Algorithm; Error Codes: EINVAL",
     "The nonce is not the last one that was given in this session.")
 DCP_ID_REUSED = refusal("DcpIdReused", 200, DCP, "DCP: Connection.Request; Error Codes: EINVAL",
-    "This session had a request with the same id.")
+    "The sender of the request sent another one with the same id.")
 DCP_DUPLICATE = refusal("DcpDuplicate", 200, DCP, "DCP: Validity; Error Codes: EDUP",
     "A request with the same stamp was received before.")
 DCP_AUTHORIZATION_REVOKED = refusal("DcpAuthorizationRevoked", 401, DCP, 'decision "Revocation"',
@@ -42,7 +44,7 @@ DCP_NO_ROUTER = refusal("DcpNoRouter", 200, DCP, "DCP: v3; Error Codes: ENOV3",
 DCP_NOT_AUTHORIZED = refusal("DcpNotAuthorized", 200, CLIENTS, "DCP: Request Authentication Algorithm",
     "A resource in allow has not signed the payload, or allow has none.")
 WATCH_REPLACED = retry("WatchReplaced", 503, DCP, 'decision "WebSockets"',
-    "Another session waits for mail of this mailbox in place of this one; send a watch again after nine minutes.")
+    "Another watch has the place of this one; unless it is of the same session, send one again after nine minutes.")
 DCP_TARGET_STARTING = retry("DcpTargetStarting", 503, DCP, "DCP: Target Startup Notes",
     "The target does not know yet which requests it received before it was started.")
 DCP_STORE_FULL = retry("DcpStoreFull", 503, DCP, "DCP: Target Startup Notes",

@@ -1,7 +1,8 @@
 """The checks of a received message, in their order (DCP: Message Receipt Implementation Details; Validity).
 
-Parsing, signature, session and its peer, type, nonce; then of each request: validity, id, stamp. Every target runs
-these, and every initiator does for the requests of its target. Nothing is written before the signature is verified.
+Parsing, signature, session and its peer, type, nonce; then of each request: validity, authorization, id, stamp. Every
+target runs these, and every initiator does for the requests of its target. What a stranger may choose is read once
+before the signature is verified, and nothing is written before that.
 """
 
 from collections.abc import Callable
@@ -12,19 +13,25 @@ from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address
 from postroom.protocols.dcp import operations
-from postroom.protocols.dcp.authorization import is_signed_by
+from postroom.protocols.dcp.authorization import payload_digest, signers_of
 from postroom.protocols.dcp.connect import read_connect
 from postroom.protocols.dcp.messages import (
     JsonObject,
+    MalformedRequest,
     Request,
     RequestBatch,
     Response,
     ResponseBatch,
-    read_body,
+    check_number,
+    is_answer,
+    read_requests,
+    read_responses,
 )
 from postroom.protocols.dcp.reasons import (
     DCP_BODY_INVALID,
     DCP_ID_MISSING,
+    DCP_RESPONSE_INVALID,
+    DCP_RESPONSE_UNEXPECTED,
     DCP_SESSION_FOREIGN,
     DCP_SESSION_OVER,
     DCP_TARGET_STARTING,
@@ -110,7 +117,7 @@ class ReceivedRequests:
     peer: Address
     identity: Address
     dcpsid: str
-    requests: tuple[Request, ...]
+    requests: tuple[Request | MalformedRequest, ...]
     batch_id: str | None
     following: str
     now: float
@@ -118,7 +125,7 @@ class ReceivedRequests:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedResponses:
-    """Responses of a session's peer, or before there is a session, of anybody. `nonce` None: the known one stays."""
+    """Responses of a session's peer, or without a dcpsid, of anybody. `nonce` None: the known one stays."""
 
     peer: Address
     dcpsid: str | None
@@ -147,19 +154,26 @@ Received: TypeAlias = ReceivedConnect | ReceivedRequests | ReceivedResponses | R
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A request that counts now, and never again. `resources`: those that authorized it in full: the signature of each,
-    and an entry of `allow` with an identity of ours as its guardian and the peer as its accessor.
+    """A request that is valid now, and of whom. It takes effect only after `Receiver.count`, which lets it count once.
 
-    `identity`: the address that its session was opened at; `is_in_batch`: it came in a batch, whose acknowledgement
-    brings the next nonce.
+    `resources`: those that authorized it in full: the signature of each, and an entry of `allow` with an identity of
+    ours as its guardian and the peer as its accessor. `identity`: the address that its session was opened at;
+    `is_in_batch`: it came in a batch, whose acknowledgement brings the next nonce. `digest`: of the payload, in hex,
+    if a resource is named. `mark`: unique to this request in this run. `now`: the time of receipt, and `until`: when
+    its stamp can be forgotten, in seconds since the epoch.
     """
 
     request: Request
     peer: Address
     identity: Address
+    dcpsid: str
     is_in_batch: bool
     resources: frozenset[Address]
-    use: RequestUse
+    digest: str
+    validity: Validity
+    mark: str
+    now: float
+    until: float
 
     @property
     def operation(self) -> str:
@@ -171,11 +185,21 @@ class Admitted:
         """Its arguments."""
         return self.request.payload.data
 
+    def use(self, owner: str | None = None) -> RequestUse:
+        """What must be remembered of it. `owner`: to whom all its resources belong, whichever of them signed; None:
+        that is not known, so that the stamp is of each resource.
+        """
+        owners = tuple(sorted(self.resources)) if owner is None else (owner,)
+        payload = self.digest if owner is None and self.resources else ""
+        return RequestUse(
+            self.peer, self.request.id, self.validity.stamp, owners, self.mark, self.now, self.until, payload
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
     """The checks of what is received. `identities`: the addresses that are guardians here; `sessions`: those that may
-    be used; `new_nonce`: makes a random nonce.
+    be used; `new_nonce`: makes a random nonce; `check_rate`: raises NotNowError for a peer that sends too much.
     """
 
     identities: frozenset[Address]
@@ -183,91 +207,103 @@ class Receiver:
     store: SessionStore
     new_nonce: Callable[[], str]
     limits: ReceiveLimits = ReceiveLimits()
+    check_rate: Callable[[Address], None] = lambda _peer: None
 
     def receive(self, data: bytes, now: float) -> Received:
         """Check a message as a whole, and use its nonce. `now`: seconds since the epoch.
 
         Raises TheirError for what cannot be answered under a signature: what `read_signed_message` raises,
-        DCP_ID_MISSING.
+        DCP_ID_MISSING, DCP_RESPONSE_UNEXPECTED, DCP_RESPONSE_INVALID.
         """
         message = read_signed_message(data, max_bytes=self.limits.max_bytes)
         body, peer = message.body, message.owner
         name, dcpsid = body.get("id"), body.get("dcpsid")
         if not isinstance(name, str) or not name:
             raise TheirError(DCP_ID_MISSING)
-        if dcpsid is None:
-            return self._receive_without_session(body, peer, name)
         known = self.sessions.opened(dcpsid, peer) if isinstance(dcpsid, str) else None
-        if known is None or not isinstance(dcpsid, str):
-            return Refused(peer, None, None, name, TheirError(DCP_SESSION_FOREIGN))
+        if is_answer(body):
+            return self._receive_responses(body, peer, is_ours=dcpsid is None or known is not None)
         try:
-            match read_body(body):
-                case Request() as request:
-                    return self._use_nonce(request.nonce, (request,), None, known, dcpsid, peer, now)
-                case RequestBatch() as batch:
-                    return self._use_nonce(batch.nonce, batch.requests, batch.id, known, dcpsid, peer, now)
-                case answer:
-                    return _responses(answer, peer)
+            self.check_rate(peer)
+            check_number(body, self.limits.max_messages)
+            if known and isinstance(dcpsid, str):
+                return self._receive_requests(body, known, dcpsid, peer, now)
+            if dcpsid is None:
+                return _receive_connect(body, peer)
+            return Refused(peer, None, None, name, TheirError(DCP_SESSION_FOREIGN))
         except (TheirError, NotNowError) as error:
-            return Refused(peer, known.identity, dcpsid, name, error)
+            if known and isinstance(dcpsid, str):
+                return Refused(peer, known.identity, dcpsid, name, error)
+            # Without a dcpsid nobody believes it: a stranger must not get a refusal that can be injected elsewhere.
+            return Refused(peer, None, None, name, error)
 
     def admit(self, received: ReceivedRequests, index: int) -> Admitted:
-        """Check one of the requests itself, and remember its id and stamp: it counts now, and never again.
+        """Check one of the requests itself. Nothing is written.
 
-        Raises TheirError: DCP_VALIDITY_INVALID, DCP_TIME_TRAVEL, DCP_EXPIRED, DCP_ID_REUSED, DCP_DUPLICATE,
-        DCP_BODY_INVALID; NotNowError: DCP_TARGET_STARTING, and as the store does.
+        Raises TheirError: DCP_VALIDITY_INVALID, DCP_TIME_TRAVEL, DCP_EXPIRED, DCP_BODY_INVALID; NotNowError:
+        DCP_TARGET_STARTING.
         """
         limits, now, request = self.limits, received.now, received.requests[index]
+        if isinstance(request, MalformedRequest):
+            raise request.error
         if now < limits.not_before:
             raise NotNowError(DCP_TARGET_STARTING, f"in {limits.not_before - now:.0f} seconds it will")
         validity = read_validity(request.payload.validity)
         check_validity(validity, limits.ttl, limits.slop, now)
-        resources = self._authorized(request, received.peer)
-        use = RequestUse(
+        resources, digest = self._authorized(request, received.peer)
+        return Admitted(
+            request,
+            received.peer,
+            received.identity,
             received.dcpsid,
-            request.id,
-            validity.stamp,
-            tuple(sorted(resources)),
+            received.batch_id is not None,
+            resources,
+            digest,
+            validity,
             f"{received.following}.{index}",
             now,
             limits.forgets_at(validity),
         )
-        self.store.use_request(use)
-        is_in_batch = received.batch_id is not None
-        return Admitted(request, received.peer, received.identity, is_in_batch, resources, use)
 
-    def _receive_without_session(self, body: JsonObject, peer: Address, name: str) -> Received:
+    def count(self, admitted: Admitted, owner: str | None = None) -> None:
+        """Remember the id and stamp of a request: it counts now, and never again. `owner`: as for `Admitted.use`.
+
+        Raises TheirError: DCP_ID_REUSED, DCP_DUPLICATE; NotNowError as the store does.
+        """
+        self.store.use_request(admitted.use(owner))
+
+    def _receive_responses(self, body: JsonObject, peer: Address, *, is_ours: bool) -> ReceivedResponses:
+        """Responses are never answered: what is wrong with them ends the connection."""
+        if not is_ours:
+            raise TheirError(DCP_RESPONSE_UNEXPECTED, "its owner has no session with this dcpsid here")
         try:
-            match read_body(body):
-                case Request() as request:
-                    return _connect(request, peer, None)
-                case RequestBatch() as batch:
-                    return _connect(batch.requests[0], peer, batch)
-                case answer:
-                    return _responses(answer, peer)
+            answer = read_responses(body)
         except TheirError as error:
-            return Refused(peer, None, None, name, error)
+            raise TheirError(DCP_RESPONSE_INVALID, error.detail) from None
+        match answer:
+            case Response() as response:
+                return ReceivedResponses(peer, response.dcpsid, (response,), response.nonce)
+            case ResponseBatch() as batch:
+                return ReceivedResponses(peer, batch.dcpsid, batch.responses, batch.nonce)
 
-    def _use_nonce(
-        self,
-        nonce: str | None,
-        requests: tuple[Request, ...],
-        batch_id: str | None,
-        known: OpenedSession,
-        dcpsid: str,
-        peer: Address,
-        now: float,
+    def _receive_requests(
+        self, body: JsonObject, known: OpenedSession, dcpsid: str, peer: Address, now: float
     ) -> ReceivedRequests:
-        check_number(len(requests), self.limits.max_messages)
-        first = nonce == known.first_nonce
+        message = read_requests(body)
+        first = message.nonce == known.first_nonce
         if first and now > known.first_until:
             raise TheirError(DCP_SESSION_OVER)
         following = self.new_nonce()
         until = max(now + self.limits.session_seconds, known.first_until)
-        self.store.use_nonce(NonceUse(dcpsid, nonce or "", following, first, now, until))
-        return ReceivedRequests(peer, known.identity, dcpsid, requests, batch_id, following, now)
+        self.store.use_nonce(NonceUse(peer, dcpsid, message.nonce or "", following, first, now, until))
+        match message:
+            case Request() as request:
+                return ReceivedRequests(peer, known.identity, dcpsid, (request,), None, following, now)
+            case RequestBatch() as batch:
+                return ReceivedRequests(peer, known.identity, dcpsid, batch.requests, batch.id, following, now)
 
-    def _authorized(self, request: Request, peer: Address) -> frozenset[Address]:
+    def _authorized(self, request: Request, peer: Address) -> tuple[frozenset[Address], str]:
+        """The resources that authorized a request in full, and the digest of its payload if one is named."""
         named = {
             allowance.resource
             for allowance in request.payload.allow
@@ -277,13 +313,10 @@ class Receiver:
             raise TheirError(
                 DCP_BODY_INVALID, f"payload.allow has more than {MAX_RESOURCES} resources of this guardian"
             )
-        return frozenset(resource for resource in named if is_signed_by(request, resource))
-
-
-def check_number(messages: int, most: int) -> None:
-    """Check the number of messages in a batch. Raises TheirError(DCP_BODY_INVALID)."""
-    if messages > most:
-        raise TheirError(DCP_BODY_INVALID, f"a batch has at most {most} messages")
+        if not named:
+            return frozenset(), ""
+        digest = payload_digest(request)
+        return signers_of(request, named, digest), digest.hex()
 
 
 def read_first_message(request: Request, batch: RequestBatch | None) -> str:
@@ -298,16 +331,13 @@ def read_first_message(request: Request, batch: RequestBatch | None) -> str:
     return read_connect(request.payload)
 
 
-def _connect(request: Request, peer: Address, batch: RequestBatch | None) -> ReceivedConnect:
-    half = read_first_message(request, batch)
-    if batch is None:
-        return ReceivedConnect(peer, request.id, half, request.nonce, None)
-    return ReceivedConnect(peer, request.id, half, request.nonce or batch.nonce, batch.id)
-
-
-def _responses(answer: Response | ResponseBatch, peer: Address) -> ReceivedResponses:
-    match answer:
-        case Response() as response:
-            return ReceivedResponses(peer, response.dcpsid, (response,), response.nonce)
-        case ResponseBatch() as batch:
-            return ReceivedResponses(peer, batch.dcpsid, batch.responses, batch.nonce)
+def _receive_connect(body: JsonObject, peer: Address) -> ReceivedConnect:
+    match read_requests(body):
+        case Request() as request:
+            return ReceivedConnect(peer, request.id, read_first_message(request, None), request.nonce, None)
+        case RequestBatch(requests=(MalformedRequest() as malformed, *_)):
+            raise malformed.error
+        case RequestBatch(requests=(Request() as request, *_)) as batch:
+            half = read_first_message(request, batch)
+            return ReceivedConnect(peer, request.id, half, request.nonce or batch.nonce, batch.id)
+    raise TypeError("a batch without a message was read")

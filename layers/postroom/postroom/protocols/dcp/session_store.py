@@ -16,9 +16,10 @@ class NonceUse:
 
     `following`: the nonce after it, which is new in each run, so that a store knows a step that it made before;
     `first`: `nonce` is the session's first one, and the session is remembered from now on; `until`: how long, until its
-    next use says otherwise, and no shorter than its first nonce can be used.
+    next use says otherwise, and no shorter than its first nonce can be used; `peer`: whose session it is.
     """
 
+    peer: Address
     dcpsid: str
     nonce: str
     following: str
@@ -31,17 +32,20 @@ class NonceUse:
 class RequestUse:
     """The use of a request's id and stamp. All times are seconds since the epoch.
 
-    `resources`: those that authorized the request in full, whose stamp it is; none: the stamp is in the space that all
-    other requests share. `mark`: unique to this request in this run; `until`: how long it is remembered.
+    `peer`: whose id it is. `owners`: whose stamp it is, in an order that does not depend on the request; none: the
+    stamp is in the space that all requests share that nobody authorized. `payload`: a digest of the authorized payload,
+    so that it does not count again with other signatures; "": its owner is the same whoever signed it. `mark`: unique
+    to this request in this run; `until`: how long it is remembered.
     """
 
-    dcpsid: str
+    peer: Address
     id: str
     stamp: str
-    resources: tuple[Address, ...]
+    owners: tuple[str, ...]
     mark: str
     now: float
     until: float
+    payload: str = ""
 
 
 class SessionStore(Protocol):
@@ -56,8 +60,8 @@ class SessionStore(Protocol):
     def use_request(self, use: RequestUse) -> None:
         """Remember the id and the stamp of a request; if it is refused, neither.
 
-        Of several at once with the same resources and stamp, one is not refused. Raises TheirError: DCP_ID_REUSED,
-        DCP_DUPLICATE.
+        Of several at once with the same payload, or with the same owners and stamp, one is not refused. Raises
+        TheirError: DCP_ID_REUSED, DCP_DUPLICATE.
         """
 
     def revoke(self, use: RequestUse) -> None:

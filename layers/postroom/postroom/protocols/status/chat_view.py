@@ -173,10 +173,11 @@ class ChatView:
         }
 
     def not_shown(self) -> list[tuple[Fact, Reason]]:
-        """What does not count by its clock or its chat, by ID, with the reason."""
+        """What does not count by its clock or its chat, by ID and author, with the reason."""
         against = ((fact, self.reason_against(fact)) for fact in self._log)
         return sorted(
-            ((fact, reason) for fact, reason in against if reason), key=lambda each: (each[0].id, each[0].key)
+            ((fact, reason) for fact, reason in against if reason),
+            key=lambda each: (each[0].id, each[0].author, each[0].key),
         )
 
     def is_deleted(self, fact: Fact) -> bool:

@@ -2,7 +2,8 @@
 
 A log is a set of facts. Facts are joined: the same message in several wrappers is one fact, with the earliest time at
 which a copy came and all its IDs. To merge logs is commutative, associative and idempotent. What is shown is a function
-of the facts (`chat_view`): devices that have the same facts show the same.
+of the facts (`chat_view`): devices that have the same facts show the same. Of the events of groups so many are kept as
+`kept_groups` says.
 """
 
 from bisect import bisect_left, insort
@@ -13,10 +14,10 @@ from hashlib import blake2b
 from operator import attrgetter
 from typing import Final
 
-from postroom.protocols.status.clock import is_ahead
 from postroom.protocols.status.ids import MessageId
+from postroom.protocols.status.kept_groups import KeptGroups
 from postroom.protocols.status.keys import ChatKey
-from postroom.protocols.status.membership import Group, SignedEvent, fold_group
+from postroom.protocols.status.membership import Group
 from postroom.protocols.status.messages import (
     OF_DEVICES,
     ChatMessage,
@@ -67,7 +68,7 @@ class Fact:
         return replace(self, id=first, at_ms=at_ms, marks=marks)
 
 
-place_of: Final = attrgetter("clock", "id", "key")
+place_of: Final = attrgetter("clock", "id", "author", "key")
 """Where a fact stands among others. Facts of two authors may have one ID: that of the same unsigned wrapper."""
 
 
@@ -113,27 +114,6 @@ class _Chat:
     changes: _InOrder = field(default_factory=_InOrder)
 
 
-@dataclass(slots=True)
-class _Events:
-    """The events of a group, each with the time at which the first copy came."""
-
-    events: dict[tuple[ChatKey, bytes], tuple[SignedEvent, int]] = field(default_factory=dict)
-    group: Group | None = None
-
-    def add(self, event: SignedEvent, at_ms: int) -> None:
-        identity = (event.author, event.data)
-        known = self.events.get(identity)
-        if known is not None:
-            # An author can sign twice, and anybody can write a signature in its other form: whichever came first,
-            # the smallest is sent on.
-            event, at_ms = min(known[0], event, key=lambda each: each.signature), min(known[1], at_ms)
-            if known == (event, at_ms):
-                return
-        self.events[identity] = (event, at_ms)
-        if known is None or known[0] != event or is_ahead(event.event.clock, at_ms):
-            self.group = None
-
-
 class ChatLog:
     """The facts of one user. `own`: the user's key.
 
@@ -142,13 +122,12 @@ class ChatLog:
 
     def __init__(self, own: ChatKey, *, members_may_change: bool = False) -> None:
         self.own: Final = own
-        self._members_may_change = members_may_change
         self._facts: dict[bytes, Fact] = {}
         self._ids: dict[bytes, set[MessageId]] = {}
         """Of facts with more than one."""
         self._chats: defaultdict[ChatRef, _Chat] = defaultdict(_Chat)
         self._about: defaultdict[str, list[bytes]] = defaultdict(list)
-        self._groups: defaultdict[str, _Events] = defaultdict(_Events)
+        self._groups = KeptGroups(own, members_may_change=members_may_change)
         self._own_devices: list[bytes] = []
         self._names: list[bytes] = []
         self._authors: dict[ChatKey, ChatKey] = {}
@@ -165,7 +144,7 @@ class ChatLog:
         message = verified.message
         if isinstance(message, MembershipUpdateMessage):
             for event in verified.events:
-                self._groups[message.chat_id].add(event, at_ms)
+                self._groups.add(message.chat_id, event, at_ms)
             message = message.carried
         return self._join(
             Fact(
@@ -189,9 +168,8 @@ class ChatLog:
             self._join(fact)
         for key, ids in other._ids.items():
             self._ids[key] = self._ids.get(key, set()) | ids
-        for group, events in other._groups.items():
-            for event, at_ms in events.events.values():
-                self._groups[group].add(event, at_ms)
+        for group, event, at_ms in [*other._groups]:
+            self._groups.add(group, event, at_ms)
 
     def fact(self, key: bytes) -> Fact:
         """The fact with a key. Raises KeyError."""
@@ -205,22 +183,13 @@ class ChatLog:
         """The chats in which something was written, whether it counts or not."""
         return self._chats.keys()
 
-    def groups(self) -> Iterable[str]:
-        """The IDs of the groups of which an event came."""
-        return self._groups.keys()
+    def groups(self) -> Collection[str]:
+        """The IDs of the groups in which the user may have been; `Group.ever_had` says whether it was so."""
+        return self._groups.of_user()
 
     def group(self, group: str) -> Group:
         """A group as its events make it; without members if none of them counts."""
-        events = self._groups.get(group)
-        if events is None:
-            return Group(group)
-        if events.group is None:
-            events.group = fold_group(
-                group,
-                (event for event, at_ms in events.events.values() if not is_ahead(event.event.clock, at_ms)),
-                members_may_change=self._members_may_change,
-            )
-        return events.group
+        return self._groups.group(group)
 
     def messages(self, chat: ChatRef) -> list[Fact]:
         """The messages of a chat by clock and ID, whether they count or not; not to be changed."""

@@ -31,7 +31,7 @@ KNOWN_EVENTS: Final = 2000
 """Signed events that are kept as read: clients send those of a group again with each message in it."""
 
 _CREATED: Final = MembershipEventType.CHAT_CREATED
-_LIMITED: Final = frozenset(
+LIMITED_TYPES: Final = frozenset(
     {
         MembershipEventType.CHAT_CREATED,
         MembershipEventType.NAME_CHANGED,
@@ -39,6 +39,7 @@ _LIMITED: Final = frozenset(
         MembershipEventType.ADMINS_ADDED,
     }
 )
+"""Types of changes of which MAX_COUNTED_EVENTS count."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ def fold_group(group: str, events: Iterable[SignedEvent], *, members_may_change:
     """
     folded, limited = Group(group), 0
     for event in sorted(events, key=lambda each: each.place):
-        is_limited = event.event.type in _LIMITED
+        is_limited = event.event.type in LIMITED_TYPES
         # Whoever fills a group with events must not be able to stay in it by that.
         if is_limited and limited >= MAX_COUNTED_EVENTS:
             continue

@@ -18,6 +18,7 @@ from postroom.storage.audit.fingerprints import fingerprint_of
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.aws.attributes import PK, SK, TTL, Item, primary_key
 from postroom.storage.aws.object_store import ObjectStore, Place, neighbours
+from postroom.storage.aws.queue import Queue
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import ROW_PREFIX, RowKey
 from postroom.storage.mail.feedback_log import FEEDBACK, SENT
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.literals import QueueAttributeFilterType
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -39,9 +39,6 @@ READERS: Final = 8
 """The number of concurrent requests to S3: each holds at most 8 MB of lines, unless a single line is longer."""
 _AHEAD: Final = 64
 _OF_MESSAGES: Final = ("seg/", "chk/")
-_DEPTH: "Final[Sequence[QueueAttributeFilterType]]" = (
-    "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed",
-)  # fmt: skip
 
 
 class ClaimQueues(NamedTuple):
@@ -135,9 +132,7 @@ class _Collector:
         return others + sum(map(max, before, map(self._depth, for_days)))
 
     def _depth(self, queue: str) -> int:
-        """The number of messages that are visible, in flight or delayed."""
-        counts = self._at.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=_DEPTH)["Attributes"]
-        return sum(map(int, counts.values()))
+        return Queue(self._at.sqs, queue).length()
 
     def _note_row(self, item: Item) -> None:
         if is_head(item):

@@ -1,6 +1,9 @@
-"""Sending to SQS queues. Bodies are ASCII-escaped JSON: SQS refuses some characters that JSON allows."""
+"""SQS queues: sending, hiding, and how many messages are in one.
 
-from collections.abc import Mapping
+Bodies are ASCII-escaped JSON: SQS refuses some characters that JSON allows.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from postroom.core.reason import Reason
@@ -9,12 +12,16 @@ from postroom.net.aws_errors import transient_as_not_now
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeFilterType
     from mypy_boto3_sqs.type_defs import ChangeMessageVisibilityBatchRequestEntryTypeDef, SendMessageRequestTypeDef
 
 LONGEST_DELAY_SECONDS: Final = 900
 """The longest DelaySeconds of SQS."""
 MAX_BODY_BYTES: Final = 1_000_000
 """SQS accepts 1 MiB (1,048,576 bytes) with attributes; the rest is left for those."""
+_LENGTHS: "Final[Sequence[QueueAttributeFilterType]]" = (
+    "ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed",
+)  # fmt: skip
 
 
 class Queue:
@@ -51,3 +58,12 @@ class Queue:
         ]
         with transient_as_not_now():
             self._sqs.change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
+
+    def length(self) -> int:
+        """The messages in the queue: visible, hidden and delayed. Raises NotNowError(STORE_UNAVAILABLE).
+
+        SQS says it approximately, and may be a minute late. A fault of our own is not recorded: nothing is lost by it.
+        """
+        with transient_as_not_now(of_others=True):
+            found = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=_LENGTHS)["Attributes"]
+        return sum(map(int, found.values()))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from postroom.api.reasons import CHANGED_MEANWHILE, PART_UNKNOWN, STORAGE_FULL
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.reasons import STORE_UNAVAILABLE
-from postroom.net.aws_errors import CancelledError, transacting
+from postroom.net.aws_errors import CONDITION_FAILED, CancelledError, transacting
 from postroom.storage.aws.attributes import ABSENT, PK, PRESENT, SK
 from postroom.storage.aws.object_store import ObjectStore, Place
 from postroom.storage.aws.table import DynamoTable, Values
@@ -58,7 +58,6 @@ DROPPED_AT_ONCE: Final = 50
 """The number of stale parts that one request deletes, because its client waits for the answer."""
 
 _UNCHANGED: Final = f"{VERSION} = :version"
-_BROKEN: Final = "ConditionalCheckFailed"
 _PASSING: Final = frozenset({"None", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"})
 
 
@@ -227,7 +226,7 @@ class Storage:
                 with transacting():
                     self._dynamodb.transact_write_items(TransactItems=writes)
             except CancelledError as error:
-                if _BROKEN in error.codes or tried == CONFLICT_TRIES:
+                if CONDITION_FAILED in error.codes or tried == CONFLICT_TRIES:
                     raise
             else:
                 return
@@ -261,11 +260,11 @@ def _places(pieces: Iterable[Piece], first: int, end: int) -> Iterator[Place]:
 def _refusal(error: CancelledError) -> TheirError | NotNowError | CancelledError:
     """The reason why a transaction was cancelled, by its usage, row and parts."""
     used, row, *parts = error.codes
-    if row == _BROKEN:
+    if row == CONDITION_FAILED:
         return TheirError(CHANGED_MEANWHILE)
-    if used == _BROKEN:
+    if used == CONDITION_FAILED:
         return TheirError(STORAGE_FULL)
-    if _BROKEN in parts:
+    if CONDITION_FAILED in parts:
         return TheirError(PART_UNKNOWN)
     return NotNowError(STORE_UNAVAILABLE) if set(error.codes) <= _PASSING else error
 

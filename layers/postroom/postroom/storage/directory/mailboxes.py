@@ -3,10 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from postroom.net.aws_errors import transient_as_not_now
+from postroom.core.errors import NotNowError
+from postroom.core.reasons import STORE_UNAVAILABLE
+from postroom.net.aws_errors import CONDITION_FAILED, CancelledError, transacting, transient_as_not_now
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.storage.aws.attributes import (
     ABSENT,
@@ -24,7 +27,7 @@ from postroom.storage.aws.table import DynamoTable, Values
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-PREFIX, DM3 = "mailbox#", "dm3#"
+PREFIX, DM3, OPENED = "mailbox#", "dm3#", "opened#"
 HELD = "held"
 """Attribute and key of rows that list the mailboxes under legal hold."""
 OWN_ROW: Final = "!"
@@ -33,9 +36,19 @@ TTL_DAYS, CLOSED = Number("ttl_days"), Number("closed")
 _OWNER_KEYS, _SHARDS = Text("owner_keys"), Number("shards")
 _SIGN_OUTS, _SIGNED_OUT_AT = Number("sign_outs"), Number("signed_out_at")
 _MAX_MESSAGES, _MAX_BYTES = Number("max_messages"), Number("max_bytes")
+_OPENED: Final = Number("opened")
+"""How many mailboxes owners opened: in row `opened#<domain>`."""
 _HELD, _OWN_SETTINGS = Flag("held"), Text("own_settings")
 EXTENSION, UNVERIFIED, BY_OWNER, REMOVED = Text("extension"), Flag("unverified"), Flag("by_owner"), Flag("removed")
 """Attributes of rows `dm3#<name>`."""
+
+
+class Opening(Enum):
+    """What came of the opening of a mailbox by its owner: an operator removed it, or its domain has too many."""
+
+    OPEN = "open"
+    REMOVED = "removed"
+    FULL = "full"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,24 +196,38 @@ class Mailboxes:
             f"{EXTENSION} = :old_extension AND {UNVERIFIED} = :old_unverified",
         )
 
-    def open_dm3(self, name: str) -> bool:
-        """Open a mailbox of the dm3 delivery service for its owner, unless there is one; False: an operator removed it.
+    def open_dm3(self, name: str, domain: str, most: int) -> Opening:
+        """Open a mailbox of the dm3 delivery service for its owner, unless there is one.
 
-        Raises NotNowError(STORE_UNAVAILABLE).
+        `domain`: under which it is counted, unless there was one; `most`: of such a domain, 0: unlimited. Raises
+        NotNowError(STORE_UNAVAILABLE).
         """
         # Jobs read mailboxes, too, and do not have all modules that dm3 needs.
         from postroom.protocols.dm3.extension import ProfileExtension
 
-        standing = self._table.put(
-            _key(DM3 + name)
-            | item(
-                EXTENSION.of(json.dumps(ProfileExtension().as_json())),
-                UNVERIFIED.of(False),
-                BY_OWNER.of(True),
-            ),
-            ABSENT,
+        row = _key(DM3 + name) | item(
+            EXTENSION.of(json.dumps(ProfileExtension().as_json())), UNVERIFIED.of(False), BY_OWNER.of(True)
         )
-        return standing is None or not REMOVED.is_in(standing)
+        values, fewer = {":one": _OPENED.encode(1)}, ""
+        if most:
+            values[":most"], fewer = _OPENED.encode(most), f"attribute_not_exists({_OPENED}) OR {_OPENED} < :most"
+        counted = self._table.to_update(_key(OPENED + domain), f"ADD {_OPENED} :one", values, fewer)
+        try:
+            # Together, so that neither a death nor a lost answer counts a mailbox twice, or none.
+            with transacting():
+                self._dynamodb.transact_write_items(
+                    TransactItems=[{"Put": self._table.to_put(row, ABSENT)}, {"Update": counted}]
+                )
+        except CancelledError as error:
+            standing = self._row(DM3 + name)
+            if standing is not None:
+                return Opening.REMOVED if REMOVED.is_in(standing) else Opening.OPEN
+            if error.codes[1:] == (CONDITION_FAILED,):
+                return Opening.FULL
+            raise NotNowError(
+                STORE_UNAVAILABLE, "throttled, or another mailbox is being opened below this domain"
+            ) from error
+        return Opening.OPEN
 
     def is_of_dm3(self, name: str) -> bool:
         """Whether a mailbox is, or was, one of the dm3 delivery service. Raises NotNowError(STORE_UNAVAILABLE)."""

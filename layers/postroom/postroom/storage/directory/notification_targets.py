@@ -111,8 +111,9 @@ class NotificationTargets:
         """Make a session a target, without a code: in place of itself, in a free slot, or in place of the session that
         began to wait first.
 
-        Returns that other session, which is to be told, unless it is being told of mail: a second response would end
-        it. A notification that failed is not sent again, because its target is gone.
+        Returns what it took the place of, also an earlier watch of its own, which is to be told, unless it is being
+        told of mail: a second response would end it. A notification that failed is not sent again, because its target
+        is gone.
         """
         for _ in range(_TRIES_AT_SLOTS):
             slot, old = _slot_for(session, [each for each in self.of(mailbox) if each.kind is TargetKind.SESSION])
@@ -123,7 +124,7 @@ class NotificationTargets:
             try:
                 if self._put(target, instead_of=old):
                     is_notified_now = old is not None and old.retry and not old.failing_since_ms
-                    return None if old is None or is_notified_now or _is_of(old, session) else old
+                    return None if is_notified_now else old
             except NotNowError:
                 # It may have been put, and the owner is told that it was not.
                 with suppress(NotNowError):

@@ -137,13 +137,14 @@ def _check_own_nonce(row: Item | None, use: NonceUse) -> None:
 
 
 def _id_of(use: RequestUse) -> _Claimed:
-    return _Claimed(_digest("id", use.dcpsid, use.id), DCP_ID_REUSED)
+    return _Claimed(_digest("id", use.peer, use.id), DCP_ID_REUSED)
 
 
 def _stamps_of(use: RequestUse) -> list[_Claimed]:
-    """The stamp of each resource, in an order that does not depend on the request."""
-    owners: Sequence[str] = sorted(use.resources) or ("",)
-    return [_Claimed(_digest("stamp", owner, use.stamp), DCP_DUPLICATE) for owner in owners]
+    """The payload, and the stamp of each owner, in an order that does not depend on the request."""
+    owners = [("stamp", owner, use.stamp) for owner in sorted(use.owners) or ("",)]
+    found = [("payload", "", use.payload), *owners] if use.payload else owners
+    return [_Claimed(_digest(*each), DCP_DUPLICATE) for each in found]
 
 
 def _session(dcpsid: str) -> Item:

@@ -1,21 +1,25 @@
 """Zones of senders: which domains proved a key, which zones are silent, and how many claims wait for them.
 
-Rows of table `limits`: `proven#<domain>`, `zone#<zone>`, and `waiting` for all zones together.
+Rows of table `limits`: `proven#<domain>` and `zone#<zone>`.
 """
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from postroom.net.aws_errors import ConditionFailedError
 from postroom.storage.aws.attributes import TTL, Item, Number, primary_key
 from postroom.storage.aws.table import DynamoTable
+from postroom.storage.limits import waiting_periods
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-_FAILED, _DUE, _WAITING, _SINCE = Number("failed"), Number("due"), Number("n"), Number("since")
-_FULL: Final = Number("full_until")
+_FAILED, _DUE = Number("failed"), Number("due")
 _SILENT: Final = Number("silent")
+_COUNT: Final = re.compile(r"w(\d+)")
+"""The attribute with the count of a period."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +38,22 @@ class ZoneState:
     """What is known of a zone none of whose keys was proven.
 
     `failed`: how many look-ups in a row of time did not get an answer; 0: none. `due`: when it is asked again, epoch
-    seconds; None: it has answered since. `waiting`: claims that began to wait for it in the current period, or for a
-    zone below it.
+    seconds; None: it has answered since. `counts`: by period (storage/limits/waiting_periods.py), the claims that
+    waited for it, or for a zone below it.
     """
 
     failed: int = 0
     due: int | None = None
-    waiting: int = 0
+    counts: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def is_silent(self) -> bool:
         """Whether the last look-up got no answer."""
         return self.due is not None
 
-
-@dataclass(frozen=True, slots=True)
-class Backlog:
-    """The claims that began to wait in the current period, for all zones. `full_until`: epoch seconds, 0: never."""
-
-    waiting: int = 0
-    full_until: int = 0
+    def waiting(self, now: float) -> int:
+        """The claims that wait for it, or for a zone below it."""
+        return waiting_periods.waiting(self.counts, now)
 
 
 class SenderZones:
@@ -129,44 +129,24 @@ class SenderZones:
         """Record that a zone which was silent has answered. How often it failed is remembered for a period."""
         self._table.update(_zone(zone), f"REMOVE {_DUE}", condition=f"attribute_exists({_DUE})")
 
-    def backlog(self) -> Backlog:
-        """The claims that wait for any zone."""
-        row = self._table.get(_ALL) or {}
-        return Backlog(_WAITING.find(row) or 0, _FULL.find(row) or 0)
+    def count(self, zone: str, period: int, claims: int, now: int) -> None:
+        """Count claims that wait in a period for a zone, or for a zone below it. One write, without a condition.
 
-    def wait(self, zone: str, now: int, *, above: str, most_of_zone: int, most: int) -> None:
-        """Count a claim that begins to wait for a zone, which is `above` or below it. Two writes, or three."""
-        of_zone = self._count(_zone(zone), now)
-        if above != zone:
-            self._count(_zone(above), now)
-        if self._count(_ALL, now) >= most or of_zone >= most_of_zone:
-            full = {":until": _FULL.encode(now + self._period), ":now": _FULL.encode(now)}
-            self._table.update(_ALL, f"SET {_FULL} = :until", full, f"attribute_not_exists({_FULL}) OR {_FULL} < :now")
-
-    def _count(self, key: Item, now: int) -> int:
-        values = {
-            ":one": _WAITING.encode(1),
-            ":now": _SINCE.encode(now),
-            ":over": _SINCE.encode(now - self._period),
-            ":ttl": TTL.encode(now + 2 * self._period),
-        }
-        try:
-            row = self._table.change(
-                key,
-                f"ADD {_WAITING} :one SET {_SINCE} = if_not_exists({_SINCE}, :now), {TTL} = :ttl",
-                values,
-                f"attribute_not_exists({_SINCE}) OR {_SINCE} > :over",
-                returned="ALL_NEW",
-            )
-        except ConditionFailedError:
-            del values[":over"]
-            self._table.update(key, f"SET {_WAITING} = :one, {_SINCE} = :now, {TTL} = :ttl", values)
-            return 1
-        return _WAITING.read(row)
+        The counts that nobody reads any more are removed.
+        """
+        count = _count_of(period)
+        unread = ", ".join(str(_count_of(each)) for each in waiting_periods.unread(now))
+        values = {":claims": count.encode(claims), ":ttl": TTL.encode(now + 2 * self._period)}
+        self._table.update(_zone(zone), f"ADD {count} :claims SET {TTL} = :ttl REMOVE {unread}", values)
 
 
 def _state(row: Item) -> ZoneState:
-    return ZoneState(_FAILED.find(row) or 0, _DUE.find(row), _WAITING.find(row) or 0)
+    counts = {int(found[1]): Number(name).read(row) for name in row if (found := _COUNT.fullmatch(name))}
+    return ZoneState(_FAILED.find(row) or 0, _DUE.find(row), counts)
+
+
+def _count_of(period: int) -> Number:
+    return Number(f"w{period}")
 
 
 def _proven(domain: str) -> Item:
@@ -175,6 +155,3 @@ def _proven(domain: str) -> Item:
 
 def _zone(zone: str) -> Item:
     return primary_key(f"zone#{zone}")
-
-
-_ALL: Final = primary_key("waiting")
