@@ -22,6 +22,10 @@ class Clock:
         """Seconds for `time.monotonic`, which no test sets."""
         return self._real_monotonic() + self._passed
 
+    def slept(self) -> float:
+        """The seconds of all sleeps: nothing else takes time by this clock."""
+        return self._passed
+
     def sleep(self, seconds: float) -> None:
         """Advance the clock without waiting."""
         self.ahead += seconds

@@ -34,6 +34,7 @@ from tests.functions.stack import ACCOUNT, MOTO_REGION, FunctionsStack
 from tests.sessions import share_descriptions
 
 from postroom.local.account import LocalAccount
+from postroom.pipeline.look_ups import LookUps
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
 from postroom.runtime import system
 from postroom.storage.directory.domains import Dm3Mailbox, Domain
@@ -123,6 +124,9 @@ class FaultStack:
         os.environ["AWS_LAMBDA_INITIALIZATION_TYPE"] = "snap-start"
         # Calls must be made one after the other, so that each has a number.
         setattr(system, "ThreadPoolExecutor", lambda _threads: SerialExecutor())  # noqa: B010 - a type checker minds
+        # By this clock, no look-up is slow, and no pass of the worker ends too early for one.
+        made = LookUps.__init__
+        setattr(LookUps, "__init__", lambda look_ups, _: made(look_ups, CLOCK.slept))  # noqa: B010 - the same
         self.settle_by({})
         for function in FUNCTIONS:
             self._started(function)
