@@ -4,7 +4,8 @@
         answer = running.invoke("InboxFunction", event)
 
 A handler's module is imported again for each stack, as in a cold start. Every AWS call of a handler is checked against
-the statements of its role, because moto allows everything.
+the statements of its role, because moto allows everything. A thread that a handler leaves behind, which Lambda would
+freeze, goes on here: its calls are still those of its function.
 """
 
 import gc
@@ -13,13 +14,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from threading import RLock
+from threading import RLock, local
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 import boto3
@@ -42,6 +44,8 @@ Json = dict[str, Any]
 LOOK_UP_SETTINGS = ("DM3_LOOKUP_SECONDS", "DNS_TRY_SECONDS", "DNS_BUDGET_SECONDS", "MANIFEST_SECONDS")
 PATIENT = dict.fromkeys((*LOOK_UP_SETTINGS, "OUTBOUND_CONNECT_SECONDS", "OUTBOUND_TOTAL_SECONDS"), str(PATIENCE))
 """All the time for what other hosts answer."""
+_thread = local()
+"""`function`: whose thread it is."""
 
 
 @cache
@@ -68,22 +72,36 @@ class FunctionsStack:
     settings: dict[str, str] = field(default_factory=PATIENT.copy)
     """Environment variables that override the template's from the next start on."""
     calls: list[Call] = field(default_factory=list)
+    """Those of the function that was invoked last."""
+    _left_behind: list[tuple[str, Call]] = field(default_factory=list)
     _modules: dict[str, ModuleType] = field(default_factory=dict)
+    _invoked: str = ""
 
     def invoke(self, function: str, event: Json) -> Any:
         """The response of the handler. Raises AssertionError for an AWS call that the role does not allow."""
         self.calls.clear()
         answer = self.handle(function, event)
-        forbidden = [call for call in self.calls if not allows(self.statements(function), call)]
-        assert not forbidden, f"{function}'s role does not allow {forbidden}"
+        made = [*((function, call) for call in self.calls), *self._left_behind]
+        forbidden = [(each, call) for each, call in made if not allows(self.statements(each), call)]
+        assert not forbidden, f"these roles do not allow {forbidden}"
         return answer
+
+    def note(self, calls: Iterator[Call]) -> None:
+        """Note calls of the thread's function."""
+        function: str = _thread.function
+        if function == self._invoked:
+            self.calls += calls
+        else:
+            self._left_behind += ((function, call) for call in calls)
 
     def handle(self, function: str, event: Json) -> Any:
         """The response of the handler, whatever its role allows."""
+        self._invoked = function
         handler = getattr(self.start(function), self._said(function)["Handler"].partition(".")[2])
         context = LambdaContext()
         context._aws_request_id = REQUEST_ID
-        return handler(event, context)
+        with _thread_of(function):
+            return handler(event, context)
 
     def start(self, function: str) -> ModuleType:
         """The module of the handler, imported once per stack with the template's environment."""
@@ -94,7 +112,7 @@ class FunctionsStack:
             sys.modules.pop(name, None)
             # A logger of an earlier test would write to the output of that test.
             logging.Logger.manager.loggerDict.pop(environment["POWERTOOLS_SERVICE_NAME"], None)
-            with patch.dict(os.environ, environment):
+            with patch.dict(os.environ, environment), _thread_of(function):
                 self._modules[function] = importlib.import_module(name)
         return self._modules[function]
 
@@ -152,7 +170,8 @@ def functions_stack(deployed: Deployed, **parameters: str) -> Iterator[Functions
     original: Callable[..., object] = getattr(BaseClient, "_make_api_call")  # noqa: B009 - no stub knows it
 
     def call(client: BaseClient, operation: str, request: Json) -> object:
-        running.calls.extend(calls_of(client.meta.service_model.service_name, operation, request))
+        if hasattr(_thread, "function"):  # the test's own calls are not noted
+            running.note(calls_of(client.meta.service_model.service_name, operation, request))
         if operation == "ReceiveMessage":
             request = request | {"WaitTimeSeconds": 0}  # no message can arrive during a wait
         with lock:  # moto is not thread-safe, and the worker has threads
@@ -161,9 +180,31 @@ def functions_stack(deployed: Deployed, **parameters: str) -> Iterator[Functions
     with (
         unhurried(),
         patch.object(BaseClient, "_make_api_call", call),
+        patch.object(ThreadPoolExecutor, "__init__", _begin_pool),
         patch.object(boto3, "DEFAULT_SESSION", boto3.Session("testing", "testing", region_name=MOTO_REGION)),
     ):
         yield running
+
+
+@contextmanager
+def _thread_of(function: str) -> Iterator[None]:
+    """The current thread belongs to a function."""
+    _thread.function = function
+    try:
+        yield
+    finally:
+        del _thread.function
+
+
+def _begin_pool(pool: ThreadPoolExecutor, *arguments: Any, **given: Any) -> None:
+    """A pool of threads that belong to the function of the thread that begins it."""
+    function = getattr(_thread, "function", None)
+
+    def begin_thread() -> None:
+        if function is not None:
+            _thread.function = function
+
+    _INIT(pool, *arguments, **{"initializer": begin_thread, **given})
 
 
 def calls_of(service: str, operation: str, request: Json) -> Iterator[Call]:
@@ -185,6 +226,7 @@ def _call_of(service: str, operation: str, request: Json) -> Call:
     return Call(f"{service}:{_ACTIONS.get(operation, operation)}", _RESOURCES[service](request), partition)
 
 
+_INIT: Final = ThreadPoolExecutor.__init__
 _ACTIONS = {"Invoke": "InvokeFunction", "ChangeMessageVisibilityBatch": "ChangeMessageVisibility"}
 _RESOURCES: dict[str, Callable[[Json], str]] = {
     "dynamodb": lambda request: f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{_table_name(request)}",
