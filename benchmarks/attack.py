@@ -5,7 +5,6 @@ of ours each of them needs.
 import json
 import shutil
 import socket
-import statistics
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -87,11 +86,14 @@ class Attack:
                 _ = shutil.copytree(source, root / name) if source.is_dir() else shutil.copy(source, root / name)
             for edit in self.edits:
                 edit.apply(root)
-            return not all(waits.are_short for waits in self.measure(effort, root / "template.yaml"))
+            waits = self.measure(effort, root / "template.yaml", until_missed=True)
+            return not all(each.are_short for each in waits)
 
-    def measure(self, effort: Effort, template: Path = ROOT / "template.yaml") -> list["Waits"]:
+    def measure(
+        self, effort: Effort, template: Path = ROOT / "template.yaml", *, until_missed: bool = False
+    ) -> list["Waits"]:
         """How long the honest users of an office wait, in their order: beside the same attack on another one, which
-        shares the machine with it, and beside the attack on theirs."""
+        shares the machine with it, and beside the attack on theirs. `until_missed`: only until a goal is missed."""
         rounds = 1 if effort == TINY else ROUNDS
         processes = Processes(queue=4, http=self.http_processes)
         with unheard(), open_offices(template, 2 * rounds + 1, self.parameters, processes) as (office, other):
@@ -102,9 +104,15 @@ class Attack:
                 self.during(office, undo)
                 with _attacking(self, other):
                     quiet = visits(office, rounds)
+                goals = {user: _goal(user, quiet[user]) for user in USERS} if until_missed else {}
                 with _attacking(self, office):
-                    beside = visits(office, rounds)
-        return [Waits(user, statistics.mean(quiet[user]), statistics.mean(beside[user])) for user in USERS]
+                    beside = visits(office, rounds, goals)
+        return [Waits(user, quiet[user], beside[user]) for user in USERS]
+
+
+def _goal(user: str, quiet: float) -> float:
+    """The longest that a user may wait beside an attack, in seconds."""
+    return NEW_SENDER_SECONDS if user == "new sender" else MOST * quiet
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +126,7 @@ class Waits:
     @property
     def are_short(self) -> bool:
         """Whether the goal is reached."""
-        return self.beside <= (NEW_SENDER_SECONDS if self.user == "new sender" else MOST * self.quiet)
+        return self.beside <= _goal(self.user, self.quiet)
 
     def cell(self) -> str:
         """The cell of a table."""

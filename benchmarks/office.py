@@ -4,12 +4,13 @@ import json
 import secrets
 import time
 from base64 import b64encode
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import count
+from math import inf
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import uuid4
 
@@ -51,10 +52,15 @@ _POLL_SECONDS: Final = 0.01
 _REFUSED_SECONDS: Final = 0.5
 """When an honest user tries again who was refused for now. That is part of the time."""
 _NO_RUN_SECONDS: Final = 0.02
-_WAIT_SECONDS: Final = 20.0
+LONGEST_SECONDS: Final = 30.0
+"""When an honest user gives up, between two tries. It is longer than any goal, so that the goal is missed."""
 DM3_SENDER: Final = "dm3-sender.example"
 DM3_RECEIVER: Final = "bob.eth"
 DM3_USERS: Final = {name: UserKeys.random() for name in (DM3_SENDER, DM3_RECEIVER)}
+
+
+class GaveUpError(Exception):
+    """An honest user has waited for `LONGEST_SECONDS`."""
 
 
 class Office:
@@ -65,6 +71,7 @@ class Office:
 
     def __init__(self, stack: LocalStack, name: str, newcomers: int, parameters: Mapping[str, str]) -> None:
         self.stack = stack
+        self._gives_up_at = inf
         self.domain, self._partner = f"{name}.example", f"{name}-partner.example"
         self.key = PrivateKey.generate("ed25519")
         self.owner_key = EthereumKey.generate()
@@ -86,7 +93,7 @@ class Office:
             lambda _: ["127.0.0.1"], port=stack.edge.port, allow_private=True, ca_file=str(stack.authority.pem),
             connect_timeout=PATIENCE, total_timeout=PATIENCE, max_response_bytes=1 << 24,
         )  # fmt: skip
-        self._dcp = DcpPeer(self, self.owner_key)
+        self._dcp = DcpPeer(self, self.owner_key, self._pause)
         self.service_keys = ServiceKeys.generate()
         self._open_delivery_service()
 
@@ -143,7 +150,7 @@ class Office:
         began = time.perf_counter()
         body, digest = self.submission(DM3_SENDER, DM3_USERS[DM3_SENDER])
         while (answer := self.post("/rpc", body)).status != 200 or "error" in json.loads(answer.body):
-            time.sleep(_REFUSED_SECONDS)
+            self._pause(_REFUSED_SECONDS)
         self._wait_until_filed(seen_key_dm3(DM3_RECEIVER, DM3_SENDER, digest, verified=True))
         return time.perf_counter() - began
 
@@ -158,7 +165,7 @@ class Office:
         """A request over DCP, in a session that is open."""
         began = time.perf_counter()
         while not self._dcp.ask("status", {"mailbox": self.domain}, self.owner_key)["success"]:
-            time.sleep(_REFUSED_SECONDS)
+            self._pause(_REFUSED_SECONDS)
         return time.perf_counter() - began
 
     def owner_waits(self) -> float:
@@ -166,11 +173,12 @@ class Office:
         with self.open() as mailbox, ThreadPoolExecutor(1) as pool:
             for message in mailbox.unread():
                 message.acknowledge()
-            told = pool.submit(lambda: self._insist(lambda: next(iter(mailbox.unread(wait=_WAIT_SECONDS)), None)))
+            told = pool.submit(lambda: self._insist(lambda: next(iter(mailbox.unread(wait=LONGEST_SECONDS)), None)))
             time.sleep(_REFUSED_SECONDS)
             began = time.perf_counter()
             self._post(self._proven)
-            assert told.result(PATIENCE)
+            if told.result(PATIENCE) is None:
+                raise GaveUpError
             return time.perf_counter() - began
 
     def owner_sends(self) -> float:
@@ -183,8 +191,18 @@ class Office:
             while (found := self.storage.outbox.find(self.domain, sent.correlation)) is None or (
                 found.state is not State.DELIVERED
             ):
-                time.sleep(_POLL_SECONDS)
+                self._pause(_POLL_SECONDS)
             return time.perf_counter() - began
+
+    def visit(self, waits: Callable[["Office"], float]) -> float:
+        """The seconds that an honest user waits, or has waited until it gave up."""
+        self._gives_up_at = time.perf_counter() + LONGEST_SECONDS
+        try:
+            return waits(self)
+        except GaveUpError:
+            return LONGEST_SECONDS
+        finally:
+            self._gives_up_at = inf
 
     # --- how it is done ----------------------------------------------------------------------------------------------
     def open(self, mailbox: str = "") -> Mailbox:
@@ -199,13 +217,19 @@ class Office:
             timeout=PATIENCE,
         )
 
+    def _pause(self, seconds: float) -> None:
+        """Wait between two tries. Raises GaveUpError."""
+        if time.perf_counter() > self._gives_up_at:
+            raise GaveUpError
+        time.sleep(seconds)
+
     def _insist(self, step: Callable[[], Any]) -> Any:
         """The result of a step that is made again while it is refused for now."""
         while True:
             try:
                 return step()
             except UnavailableError:
-                time.sleep(_REFUSED_SECONDS)
+                self._pause(_REFUSED_SECONDS)
 
     def _filed(self, sender: str) -> float:
         began = time.perf_counter()
@@ -217,13 +241,13 @@ class Office:
         while (home := self.storage.seen.find(key, now=int(time.time()))) is None or (
             home.home is None or self.storage.register.find(home.home) is None
         ):
-            time.sleep(_POLL_SECONDS)
+            self._pause(_POLL_SECONDS)
 
     def _post(self, sender: str) -> str:
         """The Correlation of a message that was accepted, after as many tries as it takes."""
         envelope = self.envelope(sender)
         while self.post("/inbox", json.dumps(envelope).encode()).status != 200:
-            time.sleep(_REFUSED_SECONDS)
+            self._pause(_REFUSED_SECONDS)
         header = envelope["Header"]
         assert isinstance(header, dict)
         return str(header["Correlation"])
@@ -236,8 +260,8 @@ def _profile(keys: UserKeys) -> str:
 class DcpPeer:
     """A peer with a session over HTTPS."""
 
-    def __init__(self, office: Office, key: EthereumKey) -> None:
-        self._office, self.key = office, key
+    def __init__(self, office: Office, key: EthereumKey, pause: Callable[[float], None] = time.sleep) -> None:
+        self._office, self.key, self._pause = office, key, pause
         self._numbers = count()
         self._dcpsid = self._nonce = self._guardian = ""
 
@@ -266,7 +290,7 @@ class DcpPeer:
     def _post(self, message: bytes) -> SignedMessage:
         """The answer to a message, which is sent again while there is no free run for it."""
         while (answer := self._office.post("/dcp", message)).status != 200:
-            time.sleep(_NO_RUN_SECONDS)
+            self._pause(_NO_RUN_SECONDS)
         return read_signed_message(answer.body)
 
 
@@ -282,12 +306,17 @@ USERS: Final[Mapping[str, Callable[[Office], float]]] = {
 """The honest users, and what each of them does."""
 
 
-def visits(office: Office, rounds: int) -> dict[str, list[float]]:
-    """The seconds of each honest user in so many rounds."""
-    seconds: dict[str, list[float]] = defaultdict(list)
+def visits(office: Office, rounds: int, most: Mapping[str, float] = MappingProxyType({})) -> dict[str, float]:
+    """The mean seconds of each honest user in so many rounds.
+
+    `most`: how long each may be. There are no more rounds once one of them is exceeded, however short the others are.
+    """
+    seconds = dict.fromkeys(USERS, 0.0)
     for _ in range(rounds):
         for user, waits in USERS.items():
-            seconds[user].append(waits(office))
+            seconds[user] += office.visit(waits) / rounds
+            if seconds[user] > most.get(user, inf):
+                return seconds
     return seconds
 
 
