@@ -284,13 +284,35 @@ _DM3: Final = Attack(
     (
         Edit(
             "layers/postroom/postroom/runtime/name_parts.py",
-            "            senders=lambda domain: self._runs_for_senders.hold(domain),\n",
+            "            senders=self._share(SENDERS_KIND, self._settings.dm3_reserved_concurrency),\n",
             "",
         ),
     ),
     _submit,
     20,
     _delegate,
+)
+
+
+# --- mailboxes that a stranger asks to open, of names in domains that do not answer -----------------------------------
+def _ask_to_open(office: Office, number: int) -> None:
+    office.post(f"/profile/{_zone(number)}", json.dumps({"profile": {}, "signature": "0x"}).encode())
+
+
+_OPENING: Final = Attack(
+    "20 requests a second to open mailboxes of names in domains that do not answer",
+    "the share of the runs of the mailbox API that may look up owners",
+    (
+        Edit(
+            "layers/postroom/postroom/runtime/name_parts.py",
+            "            owners=self._share(owners_kind, reserved),\n",
+            "",
+        ),
+    ),
+    _ask_to_open,
+    20,
+    _delegate,
+    parameters={"Dm3SelfRegistration": "ds.eth"},
 )
 
 
@@ -375,4 +397,4 @@ _STRANGERS_OVER_DCP: Final = Attack(
     http_processes=1,
 )
 
-ATTACKS: Final = (_SILENT, _FEEDBACK, _SYNCHRONOUS, _DM3, _WAITING, _WAITING_OVER_DCP, _STRANGERS_OVER_DCP)
+ATTACKS: Final = (_SILENT, _FEEDBACK, _SYNCHRONOUS, _DM3, _OPENING, _WAITING, _WAITING_OVER_DCP, _STRANGERS_OVER_DCP)

@@ -22,12 +22,15 @@ _AT = DeploymentSettings()
 _WAITS = most_waits(_AT.mailbox_api_reserved_concurrency)
 _LOOK_UPS = most_look_ups(_AT.inbox_reserved_concurrency)
 _DM3_LOOK_UPS = most_look_ups(_AT.dm3_reserved_concurrency)
+_OWNERS_LOOK_UPS = most_look_ups(_AT.mailbox_api_reserved_concurrency)
 CALCULATED = {
     "bits of a clock": CLOCK_LIMIT.bit_length() - 1,
     "most look-ups": _LOOK_UPS,
     "most look-ups of a domain in dm3": most_of_a_name(_DM3_LOOK_UPS),
     "most look-ups of a name": most_of_a_name(_LOOK_UPS),
     "most look-ups of dm3": _DM3_LOOK_UPS,
+    "most look-ups of owners": _OWNERS_LOOK_UPS,
+    "most look-ups of owners over DCP": most_look_ups(_AT.dcp_reserved_concurrency),
     "most look-ups, unreserved": most_look_ups(0),
     "most waits": _WAITS,
     "most waits of a name": most_of_a_name(_WAITS),

@@ -137,6 +137,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("sqs:GetQueueAttributes", "sqs WaitingQueue"),
         ("sqs:GetQueueAttributes", "sqs ClaimsQueue"),
         ("sqs:GetQueueAttributes", "sqs LookUpsQueue"),
+        ("sqs:GetQueueAttributes", "sqs RetryQueue"),
     },
     "Dm3Function": {
         *((action, "logs /aws/lambda/postroom-Dm3Function-*:*") for action in LOGS),
@@ -226,7 +227,10 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:DeleteItem", "dynamodb table/DirectoryTable of notify#"),
         ("dynamodb:PutItem", "dynamodb table/LimitsTable of challenge#"),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of codes#"),
-        *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of waits#") for verb in ("Get", "Put", "Delete")),
+        *(
+            (f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of waits# owner-lookups#http#")
+            for verb in ("Get", "Put", "Delete")
+        ),
         ("dynamodb:GetItem", "dynamodb table/LimitsTable of text#"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Put", "Get", "Update")),
         ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),
@@ -248,7 +252,10 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         ("dynamodb:PutItem", "dynamodb table/DirectoryTable of dm3# notify#"),
         ("dynamodb:DeleteItem", "dynamodb table/DirectoryTable of notify#"),
         ("dynamodb:UpdateItem", "dynamodb table/LimitsTable of codes#"),
-        *((f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of dcp-waits#") for verb in ("Get", "Put", "Delete")),
+        *(
+            (f"dynamodb:{verb}Item", "dynamodb table/LimitsTable of dcp-waits# owner-lookups#dcp#")
+            for verb in ("Get", "Put", "Delete")
+        ),
         ("dynamodb:GetItem", "dynamodb table/LimitsTable of text#"),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Put", "Get", "Update")),
         ("dynamodb:Query", "dynamodb table/OutboxTable/index/by-time"),

@@ -13,6 +13,7 @@ from postroom.cost import counted
 from postroom.cost.items import MONTH_SECONDS
 from postroom.cost.prices import OURS, read_prices
 from postroom.http.rate_limit import NEWCOMERS_PER_SECOND
+from postroom.storage.aws.queue import MAX_BODY_BYTES
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operate" / "cost.md").read_text(encoding="utf-8")
@@ -406,6 +407,8 @@ def test_the_page_has_the_cost_that_strangers_can_cause(bill: Any) -> None:
     assert (
         f"**${forged['usd_per_month']:,.0f}** (`postroom cost --messages-per-month {a_month} --discarded 1`)" in PROSE
     )
+    long = bill("--messages-per-month", str(a_month), "--discarded", "1", "--size", str(MAX_BODY_BYTES - 1_000))
+    assert f"**${long['usd_per_month']:,.0f}** (`--size {MAX_BODY_BYTES - 1_000}`)" in PROSE
     by_the_inbox = ("HTTP API", "answers going out", "Lambda: inbox", "Lambda: inbox, running", "logs of the inbox")
     refused = sum(usd(forged, name) for name in by_the_inbox)
     assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PROSE

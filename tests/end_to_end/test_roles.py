@@ -267,6 +267,8 @@ KEYED = [
     ("DcpFunction", "dynamodb:PutItem", "LimitsTable", "challenge#1"),
     ("DcpFunction", "dynamodb:PutItem", "LimitsTable", "waits#1"),
     ("MailboxFunction", "dynamodb:PutItem", "LimitsTable", "dcp-waits#1"),
+    ("MailboxFunction", "dynamodb:PutItem", "LimitsTable", "owner-lookups#dcp#1"),
+    ("DcpFunction", "dynamodb:PutItem", "LimitsTable", "owner-lookups#http#1"),
     ("InboxFunction", "dynamodb:GetItem", "LimitsTable", "challenge#1"),
     ("InboxFunction", "dynamodb:PutItem", "LimitsTable", "waits#1"),
     ("InboxFunction", "dynamodb:Query", "DirectoryTable", "dm3#bob.eth"),

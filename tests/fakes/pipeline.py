@@ -146,6 +146,10 @@ class FakeProfiles:
         """The same. Raises as `user` does."""
         return self.find_user(name)
 
+    def owner(self, name: str, *, fresh: bool = False) -> UserProfile:
+        """The profile. Raises as `user` does."""
+        return self.user(name, fresh=fresh)
+
 
 @dataclass
 class FakeHandlers:

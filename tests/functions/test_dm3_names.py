@@ -1,25 +1,44 @@
 """Senders whom no operator has written down: functions/dm3 finds them in DNS and in ENS."""
 
+import base64
 import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event
+from typing import Any
 
 import pytest
 from tests.functions.logs import log_lines
 from tests.functions.newcomers import API_KEY, CAROL, DAN, Newcomers
 from tests.functions.newcomers import newcomers as newcomers
-from tests.functions.samples import ALICE, BOB, MADE_AT, profile_uri, sqs, user_keys
+from tests.functions.samples import (
+    ALICE,
+    BOB,
+    MADE_AT,
+    SERVICE,
+    dcp_connect,
+    dcp_event,
+    dcp_key,
+    http,
+    profile_uri,
+    sqs,
+    user_keys,
+)
 from tests.names.ens.nodes import TextNode
 from tests.names.ens.vectors import RESOLVER
 from tests.patience import PATIENCE
 
+from postroom.crypto.ethereum import Address
 from postroom.local.zones import Mode
 from postroom.names.ens.calls import address_call
 from postroom.names.registry import ADDRESS_KEY, PROFILE_KEY
-from postroom.pipeline.look_ups import RECEIVERS_KIND, SENDERS_KIND, most_look_ups
+from postroom.pipeline.look_ups import DCP_OWNERS_KIND, OWNERS_KIND, RECEIVERS_KIND, SENDERS_KIND, most_look_ups
+from postroom.protocols.dcp.messages import Allowance
+from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
+from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dm3.extension import FilterRules, ProfileExtension
+from postroom.protocols.dm3.profile import UserProfile
 from postroom.runtime.system import new_id
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.limits.held_runs import HeldRuns
@@ -161,9 +180,63 @@ def test_receivers_whose_profiles_are_looked_up_hold_runs_of_their_own(newcomers
         assert newcomers.submit(ALICE, to=DAN) == "accepted"
 
 
+@pytest.mark.parametrize("path", ["profile", "auth"])
+def test_owners_whose_profiles_are_looked_up_hold_a_share_of_the_runs_of_the_mailbox_api(
+    newcomers: Newcomers, path: str
+) -> None:
+    """Of any name, for whose look-up anybody can ask; also of one with a mailbox, whose zone has fallen silent."""
+    running = newcomers.running
+    running.parameters |= {"MailboxApiReservedConcurrency": "10", "Dm3SelfRegistration": SERVICE}
+    newcomers.publish(profile_uri(user_keys(DAN)))
+    if path == "auth":
+        running.deployed.storage.operators.put_dm3_mailbox(Dm3Mailbox(DAN))
+
+    def ask() -> Any:
+        keys = user_keys(DAN)
+        body: Any = {"profile": UserProfile(keys.encryption.public, keys.signing.public, (SERVICE,)).as_json()}
+        body |= {"signature": "0x"}
+        at = f"https://nlweb.receiver.example/{path}/{DAN}"
+        if path == "auth":
+            challenge = json.loads(running.invoke("MailboxFunction", http("GET", at, MADE_AT))["body"])
+            signature = base64.b64encode(keys.signing.sign(challenge.encode())).decode()
+            body = {"challenge": challenge, "signature": signature}
+        headers = {"content-type": "application/json"}
+        answer = running.invoke("MailboxFunction", http("POST", at, MADE_AT, json.dumps(body).encode(), headers))
+        return answer["statusCode"], answer["headers"].get("Retry-After"), answer["body"]
+
+    with all_held(newcomers, OWNERS_KIND):
+        status, retry_after, answer = ask()
+        assert (status, retry_after is not None, "TooManyLookUps" in answer) == (503, True, True)
+    assert ask()[0] == 200
+    assert not [row for row in running.deployed.rows("LimitsTable") if OWNERS_KIND in row["pk"]["S"]]
+
+
+def test_those_that_are_looked_up_for_requests_of_dcp_hold_runs_of_their_own(newcomers: Newcomers) -> None:
+    running = newcomers.running
+    running.parameters["DcpReservedConcurrency"] = "10"
+    newcomers.publish(profile_uri(user_keys(DAN)))
+    running.deployed.storage.operators.put_dm3_mailbox(Dm3Mailbox(DAN))
+    stranger = dcp_key()
+
+    def ask() -> Any:
+        session = json.loads(running.invoke("DcpFunction", dcp_event(dcp_connect()))["body"])
+        guardian, session = Address(session["owner"].removeprefix("0x")), session["body"]
+        validity: Any = {"time": MADE_AT, "stamp": new_id()}
+        allow = [Allowance(stranger.address, guardian, stranger.address)]
+        payload = new_payload("status", {"mailbox": DAN}, validity=validity, allow=allow)
+        body = request_body(NewRequest(payload, [stranger]), payload, new_id(), hex_prefix=False)
+        message = sign_body({**body, "dcpsid": session["dcpsid"], "nonce": session["nonce"]}, stranger)
+        return running.invoke("DcpFunction", dcp_event(message))["body"]
+
+    with all_held(newcomers, DCP_OWNERS_KIND):
+        assert "TooManyLookUps" in ask()
+    with all_held(newcomers, OWNERS_KIND):
+        assert "NotTheOwner" in ask()
+
+
 @contextmanager
 def all_held(newcomers: Newcomers, kind: str) -> Iterator[None]:
-    """Requests of others hold all runs of the dm3 inbox that may look up."""
+    """Requests of others hold all runs of a function that may look up."""
     newcomers.running.parameters["Dm3ReservedConcurrency"] = "10"
     deployed = newcomers.running.deployed
     others = HeldRuns(

@@ -202,7 +202,7 @@ class ApiStack:
         made.storage.webhook_keys = self.webhook_keys
         made.storage.dcp_identities = self.dcp_identities
         made.mailbox_api.tokens = self.tokens
-        made.mailbox_api.users = self.users
+        made.mailbox_api.users = made.mailbox_api.dcp_users = self.users
         made.mailbox_api.close_socket = lambda connection: self.close_socket(connection)
         return made
 

@@ -830,7 +830,7 @@ def instances(api: ApiStack, dcp: DcpApi) -> tuple[RouterOfBoth, RouterOfBoth]:
 
     system = System(clock=ahead, monotonic=ahead, threads=lambda _: SerialExecutor())
     other = api.deployed.parts(system=system, mailbox_api_cors_origins="none")
-    other.mailbox_api.users = FakeProfiles({BOB: BOB_KEY})
+    other.mailbox_api.dcp_users = FakeProfiles({BOB: BOB_KEY})
     return api.router, RouterOfBoth.of(other.mailbox_api)
 
 

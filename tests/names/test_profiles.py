@@ -232,9 +232,9 @@ class Held:
         yield len(self.domains) <= self.most
 
 
-def test_a_look_up_of_a_sender_or_a_receiver_counts_for_the_registrable_domain(registry: TimedRegistry) -> None:
-    senders, receivers = Held(), Held()
-    ours = profiles(registry, senders=senders, receivers=receivers)
+def test_a_look_up_of_a_sender_receiver_or_owner_counts_for_the_registrable_domain(registry: TimedRegistry) -> None:
+    senders, receivers, owners = Held(), Held(), Held()
+    ours = profiles(registry, senders=senders, receivers=receivers, owners=owners)
     ours.user("alice.eth")
     ours.service("ds.eth")
     ours.find_sender("alice.eth")
@@ -245,12 +245,16 @@ def test_a_look_up_of_a_sender_or_a_receiver_counts_for_the_registrable_domain(r
     ours.find_sender("a.b.co.uk", fresh=True)
     registry.now += 300
     ours.find_receiver("a.b.co.uk")
-    assert (senders.domains, receivers.domains) == (["b.co.uk"] * 2, ["b.co.uk"])
+    assert (senders.domains, receivers.domains, owners.domains) == (["b.co.uk"] * 2, ["b.co.uk"], [])
+    assert ours.owner("a.b.co.uk") == ours.user("a.b.co.uk")
+    registry.now += 3
+    ours.owner("a.b.co.uk", fresh=True)
+    assert owners.domains == ["b.co.uk"]
 
 
-@pytest.mark.parametrize("find", ["find_sender", "find_receiver"])
+@pytest.mark.parametrize("find", ["find_sender", "find_receiver", "owner"])
 def test_a_name_beyond_the_limit_of_look_ups_is_not_looked_up(registry: TimedRegistry, find: str) -> None:
-    ours = profiles(registry, senders=Held(most=0), receivers=Held(most=0))
+    ours = profiles(registry, senders=Held(most=0), receivers=Held(most=0), owners=Held(most=0))
     with pytest.raises(NotNowError) as caught:
         getattr(ours, find)("alice.eth")
     assert caught.value.reason is TOO_MANY_LOOK_UPS

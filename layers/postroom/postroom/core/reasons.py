@@ -32,7 +32,7 @@ NOT_QUEUED = retry("NotQueued", 503, NLWEB | DM3,
     "The message could not be accepted now; send the same message again.", json_rpc=-32002)
 STORE_UNAVAILABLE = retry("StoreUnavailable", 503, NLWEB | DM3 | OWNERS, "store protocol: Steps",
     "The store could not be used now.", json_rpc=-32002)
-TOO_MANY_LOOK_UPS = retry("TooManyLookUps", 503, NLWEB | DM3, 'decisions "Answers" and "JSON-RPC"',
+TOO_MANY_LOOK_UPS = retry("TooManyLookUps", 503, NLWEB | DM3 | OWNERS, 'decisions "Answers" and "JSON-RPC"',
     "Too many names are being looked up for other requests now; send the same request again.", json_rpc=-32002)
 OUTBOUND_FAILED = retry("OutboundFailed", 503, OWNERS, "NLWeb: how can senders know if receivers discarded messages",
     "The other domain's host could not be reached, or did not accept the message.")

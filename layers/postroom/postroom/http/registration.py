@@ -105,7 +105,7 @@ class SelfRegistration:
         self.of_a_name.take(name)
         self.of_all.take("")
         try:
-            return self.users.user(name, fresh=True)
+            return self.users.owner(name, fresh=True)
         except TheirError:
             return None
 

@@ -63,8 +63,8 @@ class OwnerDirectory(Protocol):
 class Users(Protocol):
     """The source of dm3 profiles."""
 
-    def user(self, name: str, *, fresh: bool = False) -> UserProfile:
-        """The profile of a user. Raises TheirError, NotNowError(PROFILE_LOOKUP_FAILED)."""
+    def owner(self, name: str, *, fresh: bool = False) -> UserProfile:
+        """The profile of a user. Raises TheirError, NotNowError (PROFILE_LOOKUP_FAILED, TOO_MANY_LOOK_UPS)."""
         ...
 
 
@@ -154,8 +154,8 @@ class SignIn:
         operator's and the second for the profile's, because a caller who has shown no token could measure the
         difference.
 
-        Raises NotNowError(PROFILE_LOOKUP_FAILED) if none of the operator's keys fits, and the profile cannot be looked
-        up now.
+        Raises NotNowError (PROFILE_LOOKUP_FAILED, TOO_MANY_LOOK_UPS) if none of the operator's keys fits, and the
+        profile cannot be looked up now.
         """
         mailbox, at_delivery_service = self.directory.mailbox(name), self.directory.dm3_mailbox(name)
         # Not for other names, which strangers choose. That takes time that could be measured; but which names have a
@@ -180,7 +180,7 @@ class SignIn:
     def _profile_key(self, name: str) -> OwnerKey | NotNowError | None:
         """The signing key in the dm3 profile of a name; None: there is none."""
         try:
-            return self.users.user(name).signing_key
+            return self.users.owner(name).signing_key
         except TheirError:
             return None
         except NotNowError as error:

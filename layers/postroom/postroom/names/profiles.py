@@ -57,9 +57,9 @@ class Profiles:
     A failed look-up is not cached: the registry itself limits how often it is asked, and the reader of URIs a host. At
     most `most` profiles, and names without one, are cached, of users and of services each.
 
-    `kept`: a text that was looked up before, for all processes. `senders`, `receivers`: limit the look-ups of those:
-    strangers choose them, or what is published of them. While too many are made, a profile counts for an hour at most,
-    also if its text may be kept no longer.
+    `kept`: a text that was looked up before, for all processes. `senders`, `receivers`, `owners`: limit the look-ups of
+    those: strangers choose them, or what is published of them. While too many are made, a profile counts for an hour at
+    most, also if its text may be kept no longer.
     """
 
     def __init__(
@@ -73,8 +73,9 @@ class Profiles:
         kept: KeptText = lambda _name, _key: None,
         senders: Hold | None = None,
         receivers: Hold | None = None,
+        owners: Hold | None = None,
     ) -> None:
-        self._senders, self._receivers = senders, receivers
+        self._senders, self._receivers, self._owners = senders, receivers, owners
 
         def kind(key: str, read: Callable[[JsonValue], P]) -> _ProfilesOfKind[P]:
             return _ProfilesOfKind(registry, kept, pinned, key, read_uri, read, clock, most)
@@ -101,6 +102,10 @@ class Profiles:
     def find_receiver(self, name: str) -> FoundUser:
         """The same for a receiver of a request. Raises NotNowError(TOO_MANY_LOOK_UPS), too."""
         return self._users.find(name, hold=self._receivers)
+
+    def owner(self, name: str, *, fresh: bool = False) -> UserProfile:
+        """The profile of the owner of a mailbox that a request is about. Raises NotNowError(TOO_MANY_LOOK_UPS), too."""
+        return self._users.find(name, fresh=fresh, hold=self._owners).profile
 
     def service(self, name: str) -> ServiceProfile:
         """The profile of a delivery service. Raises as `user` does."""

@@ -1,8 +1,8 @@
-"""Limits on look-ups: how many requests of an inbox make one, and how long a run of the worker waits for them.
+"""Limits on look-ups: how many requests make one at a time, and how long a run of the worker waits for them.
 
 A synchronous request whose sender's key is not cached holds a run of the inbox until DNS has answered; a dm3 message
-whose sender or receiver has no cached profile, a run of the dm3 inbox. The other runs are for what is only checked and
-queued.
+whose sender or receiver has no cached profile, a run of the dm3 inbox; whoever signs in as an owner with a profile, or
+opens a mailbox, one of the mailbox API. The other runs are for what is only checked and queued, and for owners.
 
 The worker judges a batch in passes, each with more time for look-ups than the one before, and files what a pass decides
 before the next one begins. Strangers choose which servers are asked: below a domain that they own, they make up any
@@ -33,12 +33,18 @@ KIND: Final = "lookups"
 SENDERS_KIND: Final = "dm3lookups#sender"
 RECEIVERS_KIND: Final = "dm3lookups#receiver"
 """The prefixes of those of the dm3 inbox: a stranger who looks senders up takes no run from receivers."""
+OWNERS_KIND: Final = "owner-lookups#http"
+DCP_OWNERS_KIND: Final = "owner-lookups#dcp"
+"""The prefixes of those of the mailbox API, over HTTP and DCP."""
 ONE_OF: Final = 5
 """The share of the runs: one of five."""
 UNRESERVED_RUNS: Final = 10
 """The runs that are counted on if none are reserved: what a new account has for all functions together."""
-HOLD_SECONDS: Final = 5
-"""The time after which a look-up of a killed run no longer counts: more than any request waits for its look-ups."""
+HOLD_SECONDS: Final = 15
+"""The time after which a look-up of a killed run no longer counts: more than any request waits for its look-ups.
+
+That of an owner may be in DNS, in ENS, and of a document, each of which takes 4 s.
+"""
 
 OF_A_DOMAIN: Final = 2
 """The most look-ups below one registrable domain that wait at a time."""
@@ -124,18 +130,19 @@ class LookUps:
         return answer
 
     @contextmanager
-    def of(self, domain: str) -> Iterator[None]:
+    def of(self, domain: str, *, is_proven: bool = False) -> Iterator[None]:
         """A look-up that counts for a domain; waits until fewer than two others do.
 
         Raises LookUpNeededError, and NotNowError(TOO_MANY_LOOK_UPS) if they take long. What fails for a reason of our
-        own is not counted as slow: then, a NotNowError is raised within the context that is no ZoneSilentError.
+        own is not counted as slow: then, a NotNowError is raised within the context that is no ZoneSilentError. If it
+        `is_proven`, whatever fails is counted: its claims, which are tried again soon, lose nothing by that.
         """
         self._enter(domain)
         started, is_theirs = self._clock(), True
         try:
             yield
         except NotNowError as error:
-            is_theirs = isinstance(error, ZoneSilentError)
+            is_theirs = is_proven or isinstance(error, ZoneSilentError)
             raise
         finally:
             self._leave(domain, self._clock() - started if is_theirs else 0.0)

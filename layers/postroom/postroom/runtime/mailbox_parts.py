@@ -119,15 +119,28 @@ class MailboxParts(DeploymentParts):
         return self._names.profiles
 
     @cached_property
+    def dcp_users(self) -> "Users":
+        """The same for DCP, whose look-ups are counted apart."""
+        return self._names.profiles_for_dcp
+
+    @cached_property
     def sign_in(self) -> "SignIn":
         """Signs owners in."""
+        return self._sign_in(self.users)
+
+    @cached_property
+    def dcp_sign_in(self) -> "SignIn":
+        """Tells by their keys who owners are that ask over DCP."""
+        return self._sign_in(self.dcp_users)
+
+    def _sign_in(self, users: "Users") -> "SignIn":
         from postroom.http.sign_in import SignIn
 
         return SignIn(
             tokens=self.tokens,
             directory=self._storage.directory,
             mailboxes=self._storage.mailboxes,
-            users=self.users,
+            users=users,
             answered=self._storage.answered_challenges,
         )
 
@@ -188,7 +201,7 @@ class MailboxParts(DeploymentParts):
             store=store,
             operations=DcpOperations(
                 handlers=self.dcp_handlers,
-                sign_in=self.sign_in,
+                sign_in=self.dcp_sign_in,
                 rate=self.rate,
                 newcomers=NewcomerRate(self._system.monotonic),
                 store=store,

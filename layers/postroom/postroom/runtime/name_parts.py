@@ -75,22 +75,13 @@ class NameParts(DeploymentParts):
         """The same, for requests that are answered at once: their look-ups hold a share of the function's runs."""
         from postroom.pipeline.look_ups import KIND
 
-        return self._sender_keys(hold=self._runs(KIND, self._settings.inbox_reserved_concurrency).hold)
+        return self._sender_keys(self._share(KIND, self._settings.inbox_reserved_concurrency))
 
-    @cached_property
-    def _runs_for_senders(self) -> "HeldRuns":
-        from postroom.pipeline.look_ups import SENDERS_KIND
-
-        return self._runs(SENDERS_KIND, self._settings.dm3_reserved_concurrency)
-
-    @cached_property
-    def _runs_for_receivers(self) -> "HeldRuns":
-        from postroom.pipeline.look_ups import RECEIVERS_KIND
-
-        return self._runs(RECEIVERS_KIND, self._settings.dm3_reserved_concurrency)
+    def _share(self, kind: str, reserved: int) -> "Hold":
+        """What limits look-ups to a share of the reserved runs. It needs the table for the first look-up only."""
+        return lambda domain: self._runs(kind, reserved).hold(domain)
 
     def _runs(self, kind: str, reserved: int) -> "HeldRuns":
-        """The runs that may look up, of the reserved ones."""
         from postroom.pipeline.look_ups import HOLD_SECONDS, most_look_ups
         from postroom.storage.limits.held_runs import HeldRuns
 
@@ -150,10 +141,23 @@ class NameParts(DeploymentParts):
     @cached_property
     def profiles(self) -> "Profiles":
         """The dm3 profiles of names, by the registries of the setting DM3_REGISTRIES."""
+        from postroom.pipeline.look_ups import OWNERS_KIND
+
+        return self._profiles(OWNERS_KIND, self._settings.mailbox_api_reserved_concurrency)
+
+    @cached_property
+    def profiles_for_dcp(self) -> "Profiles":
+        """The same for functions/dcp, whose look-ups of owners hold runs of its own."""
+        from postroom.pipeline.look_ups import DCP_OWNERS_KIND
+
+        return self._profiles(DCP_OWNERS_KIND, self._settings.dcp_reserved_concurrency)
+
+    def _profiles(self, owners_kind: str, reserved: int) -> "Profiles":
         from postroom.names.profiles import Profiles
         from postroom.names.registries import PINNED, Registries
         from postroom.names.registry import MemoryRegistry
         from postroom.names.uris import uri_reader
+        from postroom.pipeline.look_ups import RECEIVERS_KIND, SENDERS_KIND
 
         _ = self._ipfs_gateways  # a wrong setting stops the start
         public = self._public_registries(self._ens_registry, self._settings.dm3_lookup_seconds)
@@ -164,8 +168,9 @@ class NameParts(DeploymentParts):
             uri_reader(lambda: self._profile_documents),
             pinned=self._pinned_registry if PINNED in self._registry_order else None,
             kept=self._shared(registry).kept if public else lambda _name, _key: None,
-            senders=lambda domain: self._runs_for_senders.hold(domain),
-            receivers=lambda domain: self._runs_for_receivers.hold(domain),
+            senders=self._share(SENDERS_KIND, self._settings.dm3_reserved_concurrency),
+            receivers=self._share(RECEIVERS_KIND, self._settings.dm3_reserved_concurrency),
+            owners=self._share(owners_kind, reserved),
         )
 
     @cached_property
@@ -259,8 +264,10 @@ class NameParts(DeploymentParts):
     def accounts(self) -> "SenderAccounts":
         """The accounts of senders, on the chain of ENS."""
         from postroom.names.accounts import SenderAccounts
+        from postroom.pipeline.look_ups import SENDERS_KIND
 
-        addresses = self._shared(self._ens_registry, lambda domain: self._runs_for_senders.hold(domain))
+        senders = self._share(SENDERS_KIND, self._settings.dm3_reserved_concurrency)
+        addresses = self._shared(self._ens_registry, senders)
         return SenderAccounts(addresses, self.chain, self._look_up_rate, self._system.clock)
 
     @cached_property

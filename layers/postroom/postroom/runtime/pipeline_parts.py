@@ -99,7 +99,7 @@ class PipelineParts(DeploymentParts):
         return SilentSenders(
             self._names.sender_keys_for_requests,
             storage.sender_zones,
-            count_claims(storage.waiting_queue, storage.claims_queue, storage.look_ups_queue),
+            count_claims(storage.waiting_queue, storage.claims_queue, storage.look_ups_queue, storage.retry_queue),
             zones_of,
             self._system.clock,
         )
