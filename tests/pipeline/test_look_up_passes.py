@@ -270,6 +270,29 @@ def test_a_proven_domain_is_looked_up_whatever_takes_long_beside_it(stack: Pipel
     assert stack.work(stack.queued(stack.envelope(sender=proven))).outcomes[0].fate is ClaimOutcome.ACCEPTED
 
 
+def test_a_proven_domain_whose_look_ups_fail_is_looked_up_twice_in_a_minute_and_tried_again(
+    stack: PipelineStack, slow: SlowKeys
+) -> None:
+    """Whoever has a domain proves any number of names below it, and lets them fall silent."""
+    stack.parts().storage.sender_zones.prove(f"s1.{EVIL}", int(stack.clock.now) + PROVEN_SECONDS)
+    worker, began = stack.worker(), stack.clock.now
+    reasons = [worker.work([evil(stack, 1)], Source.LOOK_UPS).outcomes[0].reason for _ in range(6)]
+    assert reasons == [KEY_LOOKUP_FAILED] * OF_A_DOMAIN + [TOO_MANY_LOOK_UPS] * 4
+    assert stack.clock.now == began + 1 + OF_A_DOMAIN * LOOK_UP_SECONDS
+    assert len(stack.deployed.bodies("RetryQueue")) == 6
+    stack.clock.now += SLOW_FOR_SECONDS + 1
+    assert worker.work([evil(stack, 1)], Source.LOOK_UPS).outcomes[0].reason is KEY_LOOKUP_FAILED
+
+
+def test_a_key_in_memory_that_is_fetched_anew_in_vain_is_counted_as_well(stack: PipelineStack, slow: SlowKeys) -> None:
+    """For a signature that it does not verify: anybody can forge one."""
+    slow.cached[f"nlweb._domainkey.s1.{EVIL}"] = SENDER_KEY.public
+    began = stack.clock.now
+    for _ in range(5):
+        stack.worker().work([stack.queued(stack.envelope(sender=f"s1.{EVIL}", key=OTHER_KEY))], Source.LOOK_UPS)
+    assert stack.clock.now == began + 1 + OF_A_DOMAIN * LOOK_UP_SECONDS
+
+
 @pytest.mark.parametrize("is_there", [True, False])
 def test_servers_that_answer_slowly_are_asked_as_seldom_as_those_that_do_not(
     stack: PipelineStack, slow: SlowKeys, is_there: bool

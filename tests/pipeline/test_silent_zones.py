@@ -476,7 +476,63 @@ def test_a_domain_with_a_proven_key_is_looked_up_for_each_of_its_retries(silent:
     assert silent.settle(silent.queued(silent.envelope())).fate is ClaimOutcome.RETRIED
     assert len(silent.deployed.bodies("RetryQueue")) == 1
     assert silent.deployed.bodies("WaitingQueue") == []
-    assert silent.parts().storage.sender_zones.read(SENDER) == ZoneState()
+    assert not silent.parts().storage.sender_zones.read(SENDER).is_silent
+
+
+def test_a_claim_that_waits_is_tried_again_by_itself_once_its_domain_is_proven(silent: PipelineStack) -> None:
+    """Another selector of the domain proved it; that of the claim is never answered for."""
+    silent.settle(silent.queued(silent.envelope()))
+    silent.parts().storage.sender_zones.prove(SENDER, int(NOW) + PROVEN_SECONDS)
+    assert play(silent, NOW + 3600).visible_at == {}
+    assert len(silent.deployed.bodies("RetryQueue")) == 1
+
+
+@pytest.mark.usefixtures("limits")
+def test_beyond_the_limit_the_inbox_takes_messages_of_a_proven_domain_only_if_its_key_is_found(
+    silent: PipelineStack,
+) -> None:
+    """Its server may answer for the domain, and for none of its keys: then it never falls silent."""
+    storage = silent.parts().storage
+    storage.sender_zones.prove(SENDER, int(NOW) + PROVEN_SECONDS)
+    for _ in range(3):
+        assert silent.post(silent.envelope()).status == 200
+        silent.settle(silent.queued(silent.envelope()))
+    assert (counted(silent), storage.retry_queue.length()) == (3, 3)
+    assert silent.post(silent.envelope()).reason is SENDER_DNS_SILENT
+    # A claim that is tried again is not counted again.
+    retried = [silent.record(body) for body in silent.deployed.bodies("RetryQueue")]
+    silent.work(*retried)
+    assert counted(silent) == 3
+    silent.keys.published[SENDER_KEY_NAME] = SENDER_KEY.public
+    assert silent.post(silent.envelope()).status == 200
+
+
+@pytest.mark.usefixtures("limits")
+@pytest.mark.parametrize(("others", "refused"), [(4, False), (5, True)])
+def test_very_many_claims_below_its_registrable_domain_keep_a_proven_domain_out_unless_its_key_is_found(
+    silent: PipelineStack, others: int, refused: bool
+) -> None:
+    """Whoever has a domain proves any number of names below it."""
+    zones = silent.parts().storage.sender_zones
+    zones.prove(name(1), int(NOW) + DAY)
+    zones.count(SENDER, period_of(NOW), others, int(NOW))
+    for _ in range(3):
+        silent.parts().storage.retry_queue.send("{}")
+    assert silent.post(silent.envelope(sender=name(1))).status == (503 if refused else 200)
+
+
+@pytest.mark.usefixtures("limits")
+def test_near_what_sqs_can_hide_no_key_admits_a_proven_domain_for_which_too_many_claims_wait(
+    silent: PipelineStack,
+) -> None:
+    silent.keys.published[SENDER_KEY_NAME] = SENDER_KEY.public
+    silent.parts().storage.sender_zones.prove(SENDER, int(NOW) + DAY)
+    fill(silent, "one.com", 10)
+    silent.parts().storage.sender_zones.count(SENDER, period_of(NOW), 3, int(NOW))
+    assert silent.post(silent.envelope()).status == 200
+    silent.parts().storage.waiting_queue.send("{}")
+    silent.clock.now += 11
+    assert silent.post(silent.envelope()).reason is SENDER_DNS_SILENT
 
 
 def test_a_proven_domain_that_is_silent_for_an_hour_waits_as_others_do(silent: PipelineStack) -> None:
@@ -484,10 +540,12 @@ def test_a_proven_domain_that_is_silent_for_an_hour_waits_as_others_do(silent: P
     zones.prove(SENDER, int(NOW) + PROVEN_SECONDS)
     for second in (0, 900, PROVEN_SILENT_SECONDS - 1):
         silent.clock.now = NOW + second
-        assert silent.settle(silent.queued(silent.envelope())).silence is None
-    assert zones.read(SENDER) == ZoneState()
+        silent.settle(silent.queued(silent.envelope()))
+        assert silent.deployed.bodies("WaitingQueue") == []
+    assert not zones.read(SENDER).is_silent
     silent.clock.now = NOW + PROVEN_SILENT_SECONDS
-    assert silent.settle(silent.queued(silent.envelope())).silence
+    silent.settle(silent.queued(silent.envelope()))
+    assert len(silent.deployed.bodies("WaitingQueue")) == 1
     assert zones.read(SENDER).is_silent
 
 
@@ -523,7 +581,8 @@ def test_a_name_that_fails_does_not_make_its_proven_domain_silent(
     silent.keys.published[SENDER_KEY_NAME] = NotNowError(reason)
     for hour in range(3):
         silent.clock.now = NOW + 3600 * hour
-        assert silent.settle(silent.queued(silent.envelope())).silence is None
+        silent.settle(silent.queued(silent.envelope()))
+    assert silent.deployed.bodies("WaitingQueue") == []
     assert zones.proof(SENDER).silent_since is None
 
 
@@ -784,14 +843,14 @@ def test_a_proven_domain_that_is_silent_for_an_hour_is_refused_as_others_are(sil
     assert silent.post(silent.envelope()).reason is SENDER_DNS_SILENT
 
 
-def test_usually_the_inbox_asks_each_of_three_queues_once_in_ten_seconds_and_reads_no_row(stack: PipelineStack) -> None:
+def test_usually_the_inbox_asks_each_of_four_queues_once_in_ten_seconds_and_reads_no_row(stack: PipelineStack) -> None:
     clients = new_clients()
     inbox = stack.parts(clients).pipeline.silent_senders
     calls = calls_of(clients)
     for second in range(30):
         stack.clock.now = NOW + second
         inbox.admit(SENDER_KEY_NAME)
-    assert calls == Counter(GetQueueAttributes=9)
+    assert calls == Counter(GetQueueAttributes=12)
 
 
 def test_claims_that_are_not_judged_yet_count_because_they_may_be_about_to_wait(

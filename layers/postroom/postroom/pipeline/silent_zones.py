@@ -44,6 +44,9 @@ MAX_WAITING_OF_ZONE: Final = 1_000
 MAX_WAITING: Final = 20_000
 """Claims that wait for one zone, and for all: beyond these, the inbox takes no more messages of silent zones.
 
+Of a domain that proved a key, claims are tried again each by itself. They wait as well; beyond MAX_WAITING_OF_ZONE, or
+MAX_WAITING of all below its registrable domain, it takes more only if it finds the sender's key at once.
+
 A server may be silent for each name below its domain as if it were a zone. So if too many claims wait in all, the inbox
 takes messages of the zones below a registrable domain for which, with the zones below it, too many wait, only if it
 finds the sender's key at once.
@@ -131,15 +134,14 @@ class PatientKeys:
         if remembered is None:
             self._look_ups.check()
             return self._look_up(name, domain, fresh=fresh)
-        with self._look_ups.of(domain):
-            return self._keys.find(name, fresh=True)
+        return self._find_proven(name, domain, fresh=True)
 
     def _look_up(self, name: str, domain: str, *, fresh: bool) -> SenderKey:
         now = int(self._clock())
         proof = self._proofs.get(domain, lambda: self._zones.proof(domain))
         is_trusted = _is_trusted(proof, now)
         try:
-            found = self._find_trusted(name, domain, proof, fresh=fresh) if is_trusted else self._ask(name, domain, now)
+            found = self._find_proven(name, domain, proof, fresh=fresh) if is_trusted else self._ask(name, domain, now)
         except TheirError:
             if proof.silent_since is not None:
                 self._record(domain, proof.until)
@@ -148,19 +150,24 @@ class PatientKeys:
             self._record(domain, now + PROVEN_SECONDS)
         return found
 
-    def _find_trusted(self, name: str, domain: str, proof: DomainProof, *, fresh: bool) -> SenderKey:
-        # By itself: whoever else has names below the same registrable domain must not delay it.
-        with self._look_ups.of(domain):
-            try:
-                return self._keys.find(name, fresh=fresh)
-            except NotNowError as error:
-                # A stranger chooses the name of the key: that it fails does not say that the domain is silent.
-                failed = proof.silent_since is None and error.reason == KEY_LOOKUP_FAILED
-                if failed and self._is_silent(domain):
-                    with suppress(NotNowError):  # it is recorded at the next look-up
-                        self._zones.fall_silent(domain, int(self._clock()))
-                    self._proofs.drop(domain)
-                raise
+    def _find_proven(self, name: str, domain: str, proof: DomainProof | None = None, *, fresh: bool) -> SenderKey:
+        """Look up a key of a domain that proved one. Raises ZoneSilentError. `proof`: what may have to be changed."""
+        try:
+            # By itself: whoever else has names below the same registrable domain must not delay it.
+            with self._look_ups.of(domain, is_proven=True):
+                try:
+                    return self._keys.find(name, fresh=fresh)
+                except NotNowError as error:
+                    # A stranger chooses the name of the key: that it fails does not say that the domain is silent.
+                    failed = proof and proof.silent_since is None and error.reason == KEY_LOOKUP_FAILED
+                    if failed and self._is_silent(domain):
+                        with suppress(NotNowError):  # it is recorded at the next look-up
+                            self._zones.fall_silent(domain, int(self._clock()))
+                        self._proofs.drop(domain)
+                    raise
+        except NotNowError as error:
+            silence = Silence(name, domain, int(self._clock()), self._zones_of(domain)[0], is_proven=True)
+            raise ZoneSilentError(error.reason, error.detail, silence) from error
 
     def _record(self, domain: str, proven_until: int) -> None:
         """Record that a domain answers: once, although several claims wait for its key."""
@@ -327,8 +334,10 @@ class SilentSenders:
     def _full(self, domain: str) -> _Full | None:
         now = self._clock()
         waiting = self._waiting.get("", self._count_waiting)
-        if waiting < MAX_WAITING_OF_ZONE or _is_trusted(self._zones.proof(domain), now):
+        if waiting < MAX_WAITING_OF_ZONE:
             return None
+        if _is_trusted(self._zones.proof(domain), now):
+            return self._full_of_proven(domain, waiting, now)
         is_full = waiting >= MAX_WAITING
         states = {zone: self._zones.read(zone) for zone in self._zones_of(domain)}
         for zone, state in states.items():
@@ -341,6 +350,15 @@ class SilentSenders:
         is_crowded = is_full and above != domain and state.waiting(now) >= crowd
         if is_crowded or waiting >= MAX_WAITING_OF_NEW_ZONES:
             return _Full(above, is_final=waiting >= MOST_WAITING and state.waiting(now) > 0)
+        return None
+
+    def _full_of_proven(self, domain: str, waiting: int, now: float) -> _Full | None:
+        """The same for a domain that proved a key. Its neighbours keep it out only if they are very many."""
+        most = {self._zones_of(domain)[0]: MAX_WAITING if waiting < SCARCE_WAITING else MAX_WAITING_OF_ZONE}
+        most[domain] = MAX_WAITING_OF_ZONE
+        for zone, claims in most.items():
+            if self._zones.read(zone).waiting(now) >= claims:
+                return _Full(zone, is_final=waiting >= MOST_WAITING)
         return None
 
 

@@ -108,6 +108,8 @@ class WaitingClaims:
                 return _TO_BE_JUDGED
             except ZoneSilentError as silent:
                 silence = silent.silence
+                if silence.is_proven:
+                    return _TO_BE_JUDGED
             except NotNowError:
                 return _Rest(UNKNOWN_SECONDS)
             else:

@@ -285,11 +285,13 @@ class Worker:
         if outcome.fate is not ClaimOutcome.RETRIED:
             return outcome.fate is not ClaimOutcome.STUCK
         try:
-            if outcome.silence:
+            if outcome.silence and not outcome.silence.is_proven:
                 self._let_wait(item, outcome.silence)
             else:
                 delay = retry_delay(item.queued.tries)
                 self.retry.send(item.queued.again().body(), delay, group=item.record.group)
+                if outcome.silence:
+                    self._count(Wait(outcome.silence, delay, begins=not item.queued.tries))
         except Exception as error:
             # Whatever the error is, it must not fail the other claims, which are done.
             _log.error("claim %s could not be sent to another try", item.claim.id, exc_info=stack_of(error))
@@ -298,11 +300,14 @@ class Worker:
 
     def _let_wait(self, item: _ReceivedClaim, silence: Silence) -> None:
         """Send the claim to the waiting queue, counted among those that wait for its sender's zone."""
-        now = int(self.clock())
         body = item.queued.awaiting(silence.key_name).body()
-        delay = min(max(silence.due - now, 0), LONGEST_DELAY_SECONDS)
+        delay = min(max(silence.due - int(self.clock()), 0), LONGEST_DELAY_SECONDS)
         self.waiting.send(body, delay, group=item.record.group)
-        for count in counts_of([Wait(silence, delay, begins=not item.queued.awaited_key)], now):
+        self._count(Wait(silence, delay, begins=not item.queued.awaited_key))
+
+    def _count(self, wait: Wait) -> None:
+        now = int(self.clock())
+        for count in counts_of([wait], now):
             write_count(self.zones, count, now)
 
 
