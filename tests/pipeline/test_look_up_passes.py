@@ -19,6 +19,7 @@ from postroom.core.errors import NotNowError, OurError
 from postroom.core.reason import Reason
 from postroom.core.reasons import STORE_UNAVAILABLE, TOO_MANY_LOOK_UPS
 from postroom.names.dns import Question
+from postroom.pipeline.judges.dm3 import Dm3Judge
 from postroom.pipeline.look_ups import (
     A_SECOND,
     A_SECOND_SPARINGLY,
@@ -36,6 +37,7 @@ from postroom.pipeline.ports import SenderKey
 from postroom.pipeline.silence import Silence, ZoneSilentError
 from postroom.pipeline.silent_zones import PROVEN_SECONDS, PUT_OFF_SECONDS
 from postroom.pipeline.worker import SUSPECT_AFTER, Record, Source
+from postroom.protocols.dm3.reasons import PROFILE_LOOKUP_FAILED
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 
 EVIL = "evil.example"
@@ -190,6 +192,30 @@ def test_the_profile_of_a_dm3_sender_is_looked_up_there_only(stack: PipelineStac
     record = service.queued(service.envelope(sender=MALLORY))
     assert stack.work(record).to_look_up == 1
     assert [outcome.fate for outcome in stack.look_up().outcomes] == [ClaimOutcome.ACCEPTED]
+
+
+def test_profiles_of_dm3_senders_below_one_domain_are_looked_up_twice_in_a_minute(
+    stack: PipelineStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, looked_up = DeliveryService(stack), []
+    service.open(BOB, takes_unverified=True)
+    names = [f"s{number}.{EVIL}" for number in range(5)]
+    service.users |= dict.fromkeys(names, service.users[MALLORY])
+
+    def fail(name: str, *, fresh: bool = False) -> object:
+        looked_up.append(name)
+        stack.clock.now += LOOK_UP_SECONDS
+        raise NotNowError(PROFILE_LOOKUP_FAILED)
+
+    records = [service.queued(service.envelope(sender=name)) for name in names]
+    judge = stack.further_judges["dm3"]
+    assert isinstance(judge, Dm3Judge)
+    monkeypatch.setattr(judge.profiles, "find_user", fail)
+    report = stack.worker().work(records, Source.LOOK_UPS)
+    assert len(looked_up) == OF_A_DOMAIN
+    reasons = Counter(outcome.reason for outcome in report.outcomes)
+    assert reasons == {PROFILE_LOOKUP_FAILED: OF_A_DOMAIN, TOO_MANY_LOOK_UPS: 3}
+    assert len(stack.deployed.bodies("RetryQueue")) == 5
 
 
 # --- domains whose look-ups are slow ---------------------------------------------------------------------------------

@@ -130,19 +130,19 @@ class LookUps:
         return answer
 
     @contextmanager
-    def of(self, domain: str, *, is_proven: bool = False) -> Iterator[None]:
+    def of(self, domain: str, *, whatever_fails: bool = False) -> Iterator[None]:
         """A look-up that counts for a domain; waits until fewer than two others do.
 
         Raises LookUpNeededError, and NotNowError(TOO_MANY_LOOK_UPS) if they take long. What fails for a reason of our
-        own is not counted as slow: then, a NotNowError is raised within the context that is no ZoneSilentError. If it
-        `is_proven`, whatever fails is counted: its claims, which are tried again soon, lose nothing by that.
+        own is not counted as slow: then, a NotNowError is raised within the context that is no ZoneSilentError.
+        `whatever_fails`: that is counted, too; for claims that are tried again soon, and so lose nothing by it.
         """
         self._enter(domain)
         started, is_theirs = self._clock(), True
         try:
             yield
         except NotNowError as error:
-            is_theirs = is_proven or isinstance(error, ZoneSilentError)
+            is_theirs = whatever_fails or isinstance(error, ZoneSilentError)
             raise
         finally:
             self._leave(domain, self._clock() - started if is_theirs else 0.0)

@@ -154,7 +154,7 @@ class PatientKeys:
         """Look up a key of a domain that proved one. Raises ZoneSilentError. `proof`: what may have to be changed."""
         try:
             # By itself: whoever else has names below the same registrable domain must not delay it.
-            with self._look_ups.of(domain, is_proven=True):
+            with self._look_ups.of(domain, whatever_fails=True):
                 try:
                     return self._keys.find(name, fresh=fresh)
                 except NotNowError as error:

@@ -10,6 +10,7 @@ from postroom.core.ijson import JsonValue, parse
 from postroom.core.reason import Reason
 from postroom.core.reasons import SIGNING_KEY_UNAVAILABLE, TOO_LATE
 from postroom.core.timestamps import write_timestamp
+from postroom.names.registrable_domains import registrable_domain
 from postroom.outbound.ports import Clock
 from postroom.pipeline.claim_details import Dm3Details
 from postroom.pipeline.claims import Claim
@@ -106,7 +107,8 @@ class Dm3Judge:
         # A look-up of a profile does not end with a pass.
         self.look_ups.check_unlimited()
         try:
-            found = self.profiles.find_user(sender)
+            with self.look_ups.of(registrable_domain(sender), whatever_fails=True):
+                found = self.profiles.find_user(sender)
             key = found.profile.signing_key
             check_envelope(envelope, key)
         except TheirError as error:
