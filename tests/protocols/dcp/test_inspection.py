@@ -14,6 +14,8 @@ from tests.tiers import examples
 from postroom.core.explanation import Check, Explanation
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
+from postroom.crypto import ethereum
+from postroom.crypto.ethereum import keccak_256
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.authorization import authorize
 from postroom.protocols.dcp.cheques import write_cheque
@@ -383,6 +385,26 @@ def test_what_is_no_cheque_is_not_looked_at_further(value: object) -> None:
 def test_a_cheque_without_entries_authorizes_nothing() -> None:
     payload = new_payload("messages", validity={"time": int(NOW), "stamp": "s"})
     assert failed(looked_at(write_cheque(payload, OWNER))) == {"allow": DCP_NOT_AUTHORIZED}
+
+
+def test_a_payload_is_hashed_once_for_all_its_resources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger chooses how many there are, and how long the payload is."""
+    hashed: list[int] = []
+
+    def counted(data: bytes) -> bytes:
+        hashed.append(len(data))
+        return keccak_256(data)
+
+    monkeypatch.setattr(ethereum, "keccak_256", counted)
+    keys = [EthereumKey.from_secret(bytes([number]) * 32) for number in range(1, 9)]
+    allow = [Allowance(key.address, US.address, WES.address) for key in keys]
+    payload = new_payload("pay", "a" * 10_000, allow=allow, validity={"time": int(NOW), "stamp": "s"})
+    cheque = {"payload": payload, "auth": authorize(payload, keys)}
+    hashed.clear()
+    explanation = looked_at(cheque)
+    assert sum(name.startswith("allow[") for name in names(explanation)) == len(keys)
+    assert explanation.verdict != "refused"
+    assert sum(length > 10_000 for length in hashed) == 1
 
 
 def test_texts_of_strangers_are_shortened_and_control_no_terminal() -> None:

@@ -15,8 +15,9 @@ from postroom.core.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.core.reason import Reason
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.ethereum import Address
-from postroom.crypto.ethereum_keys import has_higher_s, signer_of
+from postroom.crypto.ethereum_keys import has_higher_s, signer_of, signer_of_digest
 from postroom.protocols.dcp import operations
+from postroom.protocols.dcp.authorization import payload_digest
 from postroom.protocols.dcp.cheques import read_cheque
 from postroom.protocols.dcp.connect import MAX_HALF, MIN_HALF
 from postroom.protocols.dcp.error_payload import read_error
@@ -163,9 +164,9 @@ class _Inspector:
                   shown(", ".join(_signed_order(payload.members))))  # fmt: skip
         if payload.operation != operations.CONNECT:
             self._look_at_validity(payload.validity, name)
-        text = json_stringify_of_parsed(dict(payload.members)) if payload.allow else b""
+        digest = payload_digest(request) if payload.allow else b""
         for index, allowance in enumerate(payload.allow):
-            signer, found = _authorized_by(request.auth.get(allowance.resource), text)
+            signer, found = _authorized_by(request.auth.get(allowance.resource), digest)
             self.explanation.look(
                 f"{name}allow[{index}]", "DCP: Allow and Auth; Request Authentication Algorithm",
                 "a signature of the payload by the resource in auth",
@@ -207,12 +208,12 @@ def _require(met: bool, reason: Reason) -> None:
         raise TheirError(reason)
 
 
-def _authorized_by(wire: JsonValue, text: bytes) -> tuple[Address | None, str]:
-    """Who signed a payload, and the same in words. `wire`: the signature in auth."""
+def _authorized_by(wire: JsonValue, digest: bytes) -> tuple[Address | None, str]:
+    """Who signed a payload, and the same in words. `wire`: the signature in auth; `digest`: of the payload."""
     signature = read_signature(wire)
     if signature is None:
         return None, "auth has none of it" if wire is None else _form(wire)
-    signer = signer_of(signature, text)
+    signer = signer_of_digest(signature, digest)
     return signer, _by(signer, signature)
 
 
