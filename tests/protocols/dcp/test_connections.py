@@ -305,12 +305,14 @@ def test_a_target_whose_half_has_the_least_length_is_accepted() -> None:
     assert pair.initiator.events == [SessionOpened(dcpsid, US.address)]
 
 
-def test_a_second_connect_is_refused() -> None:
+def test_a_second_connect_is_not_answered_and_ends_the_connection() -> None:
     pair = Pair().opened()
     dcpsid = pair.target.machine.dcpsid
     pair.target.receive(pair.initiator.sent[0], pair.clock)
     assert pair.target.machine.dcpsid == dcpsid
     assert len(pair.target.happened(SessionOpened)) == 1
+    assert pair.target.machine.state is ConnectionState.CLOSED
+    assert pair.target.machine.messages(pair.clock) == []
 
 
 # --- what ends a connection ------------------------------------------------------------------------------------------
@@ -322,6 +324,68 @@ def test_a_message_of_somebody_else_ends_the_connection_that_it_came_by() -> Non
     pair.target.receive(sign_body(request, JACK), pair.clock)
     assert error_of_end(pair.target) == error_of(TheirError(DCP_SESSION_FOREIGN), US.address)
     assert pair.target.happened(RequestReceived) == []
+
+
+def messages_without_a_session(name: str) -> dict[str, dict[str, Any]]:
+    """What anybody may sign with the id of somebody else's request."""
+    connect = {"operation": "connect", "data": {"version": "4.0.0", "sid": "z" * 21}}
+    wrong_version = {"operation": "connect", "data": {"version": "5.0.0", "sid": "z" * 21}}
+    batch = {"type": "request-batch", "id": name, "payload": []}
+    return {
+        "a connect": {"type": "request", "id": name, "payload": connect, "nonce": "n"},
+        "a connect of another version": {"type": "request", "id": name, "payload": wrong_version, "nonce": "n"},
+        "another operation": {"type": "request", "id": name, "payload": {"operation": "pay"}},
+        "a request without a payload": {"type": "request", "id": name},
+        "a batch with a connect": {**batch, "payload": [{"type": "request", "id": "c", "payload": connect}]},
+        "a batch of nothing": batch,
+        "a message of no type": {"id": name},
+    }
+
+
+@pytest.mark.parametrize("signer", [JACK, OWNER, US], ids=["a stranger", "the initiator", "the target"])
+@pytest.mark.parametrize("asked", [0, 1], ids=["by the initiator", "by the target"])
+@pytest.mark.parametrize("which", messages_without_a_session(""))
+def test_who_has_not_proven_a_session_gets_no_refusal_of_it(which: str, asked: int, signer: EthereumKey) -> None:
+    """It could be injected as the answer to a request that was performed."""
+    pair = Pair().opened()
+    end, other = pair.ends[asked], pair.ends[1 - asked]
+    other.answers_at_once = False
+    name = ask(end)
+    pair.deliver()
+    assert len(other.happened(RequestReceived)) == 1
+    other.receive(sign_body(messages_without_a_session(name)[which], signer), pair.clock)
+    assert other.machine.state is ConnectionState.CLOSED
+    assert other.machine.messages(pair.clock) == []
+
+
+def test_a_refusal_before_there_is_a_session_never_has_the_dcpsid_of_the_one_that_is_opened_next() -> None:
+    pair = Pair()
+    openings = {"a connect", "a batch with a connect"}
+    strange = [body for name, body in messages_without_a_session("mine").items() if name not in openings]
+    for body in strange:
+        pair.target.receive(sign_body(body, JACK), pair.clock)
+    pair.start()
+    pair.target.receive(pair.target.arriving.popleft(), pair.clock)
+    refusals, opened = [json.loads(data)["body"] for data in pair.target.machine.messages(pair.clock)]
+    assert [each["id"] for each in refusals["payload"]] == ["mine"] * len(strange)
+    assert all("dcpsid" not in each for each in (refusals, *refusals["payload"]))
+    assert opened["dcpsid"] == pair.target.machine.dcpsid
+
+
+@pytest.mark.parametrize("signer", [JACK, US], ids=["a stranger", "the target"])
+@pytest.mark.parametrize("which", messages_without_a_session(""))
+def test_an_initiator_that_connects_answers_nobody(which: str, signer: EthereumKey) -> None:
+    """Anybody who saw its connect knows how the id of the session will begin."""
+    for has_half in (False, True):
+        pair = Pair()
+        pair.start()
+        body = messages_without_a_session("1")[which]
+        if has_half:
+            half = bodies(pair.initiator)[0]["payload"]["data"]["sid"]
+            body = {**body, "dcpsid": half + "-" + "y" * MIN_HALF}
+        pair.initiator.receive(sign_body(body, signer), pair.clock)
+        assert pair.initiator.machine.state is ConnectionState.CLOSED
+        assert pair.initiator.machine.messages(pair.clock) == []
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[" * 5000])

@@ -341,6 +341,17 @@ def test_a_stolen_session_is_of_no_use_and_goes_on(bank: Bank, owner: Peer) -> N
     assert code(owner.send(owner.request())) == ""
 
 
+def test_a_refusal_has_the_dcpsid_of_a_session_for_its_peer_only(bank: Bank, owner: Peer) -> None:
+    """Whoever else got one with a dcpsid could inject it as the answer to a request of that session."""
+    thief = Peer(bank, JACK)
+    for change in ({"payload": None}, {"nonce": "other"}, {"type": "message"}, {"nonce": 7}):
+        request = {**owner.request(), **change}
+        assert bank.answer(owner.signed(request))["dcpsid"] == owner.dcpsid
+        for dcpsid in (owner.dcpsid, None, "x", 7):
+            assert "dcpsid" not in bank.answer(thief.signed({**request, "dcpsid": dcpsid}))
+        assert "dcpsid" not in bank.answer(owner.signed({**request, "dcpsid": None}))
+
+
 def test_the_names_of_another_bank_are_nobodys_here(owner: Peer) -> None:
     assert refused(owner.send(owner.request(), Bank(identities=(WES,))), DCP_SESSION_FOREIGN)
 

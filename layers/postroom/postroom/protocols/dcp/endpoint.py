@@ -92,10 +92,11 @@ class RequestQueue:
 
 @dataclass(frozen=True, slots=True)
 class QueuedResponse:
-    """A response that is to be sent. `nonce`: that it brings, if any."""
+    """A response that is to be sent. `dcpsid` None: of no session; `nonce`: that it brings, if any."""
 
     id: str
     result: Result
+    dcpsid: str | None
     nonce: str | None = None
 
 
@@ -210,22 +211,29 @@ class Endpoint:
             case ReceivedResponses():
                 # Anybody can sign one, and a target signs such for sessions that it does not know.
                 yield from self._break(TheirError(DCP_RESPONSE_UNEXPECTED, "it has no dcpsid"))
+            case Refused() as refused if self._may_answer(refused):
+                result = error_of(refused.error, self._key.address)
+                self._responses.append(QueuedResponse(refused.id, result, refused.dcpsid))
             case Refused() as refused:
-                if refused.is_foreign:
-                    yield from self._break(refused.error)
-                else:
-                    self._responses.append(QueuedResponse(refused.id, error_of(refused.error, self._key.address)))
+                yield from self._break(refused.error)
 
     def _expects(self, received: ReceivedResponses) -> bool:
         """Whether responses are of this session; the initiator overrides this for the one that opens it."""
         return received.dcpsid is not None
 
+    def _may_answer(self, refused: Refused) -> bool:
+        """Whether a message that is refused is answered: in the session of its peer, and while there is no session.
+
+        Anybody else who got a refusal with the dcpsid of this session could inject it as the answer to a request.
+        """
+        if self.state in (ConnectionState.OPEN, ConnectionState.CLOSING):
+            return refused.dcpsid is not None
+        return self.state is ConnectionState.NEW and not refused.is_foreign
+
     def _connect_received(self, connect: ReceivedConnect, clock: Clock) -> Iterator[ConnectionEvent]:
         """A session is connected once, and by its initiator only; the target overrides this."""
-        del clock
-        error = TheirError(DCP_OPERATION_UNKNOWN, "this end has a session, or is an initiator")
-        self._responses.append(QueuedResponse(connect.id, error_of(error, self._key.address)))
-        return iter(())
+        del connect, clock
+        yield from self._break(TheirError(DCP_OPERATION_UNKNOWN, "this end has a session, or is an initiator"))
 
     def _requests_received(self, received: ReceivedRequests) -> Iterator[ConnectionEvent]:
         first = received.batch_id or received.requests[0].id
@@ -289,11 +297,13 @@ class Endpoint:
         most = self._options.max_messages
         if most > 1:
             most += 1  # a batch of so many requests is acknowledged beside its responses
-        taken = [self._responses.popleft() for _ in range(min(len(self._responses), most))]
+        dcpsid, taken = self._responses[0].dcpsid, [self._responses.popleft()]
+        while self._responses and self._responses[0].dcpsid == dcpsid and len(taken) < most:
+            taken.append(self._responses.popleft())
         nonce = next((each.nonce for each in taken if each.nonce), None)
-        bodies = [response_body(each.id, each.result, now=clock.wall, dcpsid=self.dcpsid) for each in taken]
+        bodies = [response_body(each.id, each.result, now=clock.wall, dcpsid=dcpsid) for each in taken]
         batch_id = self._token() if len(bodies) > 1 else None
-        return self._signed(answer_body(bodies, dcpsid=self.dcpsid, nonce=nonce, batch_id=batch_id))
+        return self._signed(answer_body(bodies, dcpsid=dcpsid, nonce=nonce, batch_id=batch_id))
 
     def _next_requests(self, nonce: str, clock: Clock) -> bytes:
         outgoing = self._outgoing
@@ -332,7 +342,7 @@ class Endpoint:
         return name
 
     def _respond(self, name: str, result: Result) -> None:
-        self._responses.append(QueuedResponse(name, result, self._next_nonces.pop(name, None)))
+        self._responses.append(QueuedResponse(name, result, self.dcpsid, self._next_nonces.pop(name, None)))
 
     def _refuse(self, name: str, error: TheirError | NotNowError) -> None:
         """Respond with a refusal. `name`: "": the request has no id, so that nothing can be said of it."""

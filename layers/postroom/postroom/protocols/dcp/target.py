@@ -59,6 +59,6 @@ class ConnectionTarget(Endpoint):
         self._outgoing.nonce = connect.nonce
         self._take(ConnectionStep.CONNECT_RECEIVED)
         if connect.batch_id:
-            self._responses.append(QueuedResponse(connect.batch_id, None))
-        self._responses.append(QueuedResponse(connect.id, {"version": VERSION}, first_nonce))
+            self._responses.append(QueuedResponse(connect.batch_id, None, dcpsid))
+        self._responses.append(QueuedResponse(connect.id, {"version": VERSION}, dcpsid, first_nonce))
         yield SessionOpened(dcpsid, connect.peer)
