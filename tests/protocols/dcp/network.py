@@ -296,7 +296,6 @@ class Network:
             case "fail":
                 state = _happened(state, machine.fail())
             case "repeat":
-                machine.note_repeated()
                 sent = [next(each for each in before.sent[::-1] if b'"type":"request' in each)]
             case "receive":
                 if action.message in self._numbers:

@@ -14,6 +14,7 @@ from tests.tiers import examples
 
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reason import Reason
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.authorization import authorize
 from postroom.protocols.dcp.connect import MIN_HALF
@@ -33,14 +34,18 @@ from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload
 from postroom.protocols.dcp.reasons import (
+    DCP_NONCE_INVALID,
     DCP_RESPONSE_INVALID,
     DCP_RESPONSE_UNEXPECTED,
     DCP_SESSION_FOREIGN,
+    DCP_SESSION_OVER,
+    DCP_STORE_FULL,
     DCP_VERSION_UNSUPPORTED,
 )
 from postroom.protocols.dcp.receiving import Admitted
 from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dcp.states import ConnectionState
+from postroom.protocols.dcp.target import ConnectionTarget
 
 
 def bodies(end: End) -> list[dict[str, Any]]:
@@ -242,20 +247,100 @@ def test_a_repeated_message_that_was_received_before_has_an_unknown_outcome() ->
     data = pair.target.arriving[0]
     pair.target.receive(data, pair.clock)
     pair.target.machine.messages(pair.clock)  # and they are lost
-    pair.initiator.machine.note_repeated()
     pair.deliver()
-    assert pair.initiator.events[-2:-1] == [RequestUnanswered(name, was_sent=True)]
+    assert unanswered(pair.initiator) == {name: DCP_NONCE_INVALID}
     assert len(pair.target.happened(RequestReceived)) == 1
     assert pair.initiator.machine.state is ConnectionState.CLOSED
 
 
-def test_a_repeated_message_that_never_arrived_is_answered() -> None:
+def unanswered(end: End) -> dict[str, Reason]:
+    """The reasons that the peer refused requests for which may have been performed, by their id."""
+    found = {}
+    for event in end.events:
+        if isinstance(event, RequestUnanswered):
+            assert event.was_sent
+            assert event.refusal is not None
+            reasons = (DCP_NONCE_INVALID, DCP_SESSION_OVER, DCP_STORE_FULL)
+            [found[event.id]] = [each for each in reasons if event.refusal.message.startswith(each.sentence)]
+    assert not end.happened(RequestFailed)
+    return found
+
+
+def opened_at(bank: Bank) -> End:
+    end = End(initiator())
+    machine = end.machine
+    assert isinstance(machine, ConnectionInitiator)
+    end.receive(bank.guardian.answer(machine.connect(CLOCK), NOW, at_once(bank.record)).data, CLOCK)
+    return end
+
+
+@pytest.mark.parametrize("number", [1, 3], ids=["bare", "in a batch"])
+@pytest.mark.parametrize("is_closed", [False, True], ids=["nonce used", "session over"])
+def test_a_captured_message_that_somebody_presents_again_is_no_proof_that_it_was_not_performed(
+    number: int, is_closed: bool
+) -> None:
+    """ "EINVAL the message is invalid" (DCP: Error Codes): so is each copy of a message that was received."""
+    bank = Bank()
+    end = opened_at(bank)
+    names = [ask(end, data) for data in range(number)]
+    [captured] = end.machine.messages(CLOCK)
+    bank.guardian.answer(captured, NOW, at_once(bank.record))  # and the answer is withheld
+    assert len(bank.done) == number
+    if is_closed:
+        bank.store.close(str(end.machine.dcpsid))
+    end.receive(bank.guardian.answer(captured, NOW, at_once(bank.record)).data, CLOCK)
+    assert unanswered(end) == dict.fromkeys(names, DCP_SESSION_OVER if is_closed else DCP_NONCE_INVALID)
+    assert end.machine.state is ConnectionState.CLOSED
+
+
+def test_a_captured_message_with_a_close_that_somebody_presents_again_closes_the_session() -> None:
+    bank = Bank()
+    end = opened_at(bank)
+    name = ask(end)
+    end.machine.close()
+    [captured] = end.machine.messages(CLOCK)
+    bank.guardian.answer(captured, NOW, at_once(bank.record))
+    end.receive(bank.guardian.answer(captured, NOW, at_once(bank.record)).data, CLOCK)
+    assert unanswered(end) == {name: DCP_SESSION_OVER}
+    assert error_of_end(end) is None
+
+
+@pytest.mark.parametrize("asked", [0, 1], ids=["by the initiator", "by the target"])
+def test_an_end_that_gets_a_captured_message_again_proves_nothing_either(asked: int) -> None:
     pair = Pair().opened()
-    name = ask(pair.initiator, 5)
+    end, other = pair.ends[asked], pair.ends[1 - asked]
+    other.answers_at_once = False
+    name = ask(end)
     pair.flush()
-    pair.initiator.machine.note_repeated()
+    captured = other.arriving[0]
     pair.deliver()
-    assert pair.initiator.events[-1] == RequestAnswered(name, 5)
+    other.receive(captured, pair.clock)
+    pair.deliver()
+    assert len(other.happened(RequestReceived)) == 1
+    assert unanswered(end) == {name: DCP_NONCE_INVALID}
+
+
+def test_a_message_whose_nonce_could_not_be_stored_may_have_been_performed_before() -> None:
+    store = MemoryStore(max_rows=0)
+    pair = Pair(target=ConnectionTarget(US, store=store, random=numbered(itertools.count(100)))).opened()
+    name = ask(pair.initiator)
+    pair.deliver()
+    assert unanswered(pair.initiator) == {name: DCP_STORE_FULL}
+
+
+def test_a_request_that_is_refused_with_a_nonce_was_not_performed() -> None:
+    """The nonce proves that this copy of its message was the first one."""
+    bank = Bank()
+    end = opened_at(bank)
+    names = [end.machine.send(NewRequest(new_payload("v3"))) for _ in range(2)]
+    [message] = end.machine.messages(CLOCK)
+    end.receive(bank.guardian.answer(message, NOW, at_once(bank.record)).data, CLOCK)
+    names.append(end.machine.send(NewRequest(new_payload("v3"))))
+    [message] = end.machine.messages(CLOCK)
+    end.receive(bank.guardian.answer(message, NOW, at_once(bank.record)).data, CLOCK)
+    failed = {event.id: event.error.code for event in end.events if isinstance(event, RequestFailed)}
+    assert failed == dict.fromkeys(names, ErrorCode.ENOV3)
+    assert end.machine.state is ConnectionState.OPEN
 
 
 # --- whom an initiator accepts ---------------------------------------------------------------------------------------
@@ -649,12 +734,8 @@ def test_a_session_without_a_next_nonce_ends_although_an_earlier_request_is_stil
     last = end.send(NewRequest(new_payload("echo")))
     [second] = end.messages(CLOCK)
     guardian.answer(second, NOW, at_once(answer_later))
-    end.note_repeated()
     events = end.receive(guardian.answer(second, NOW, at_once(answer_later)).data, CLOCK)
-    assert [event for event in events if isinstance(event, RequestUnanswered)] == [
-        RequestUnanswered(last, was_sent=True),
-        RequestUnanswered(late, was_sent=True),
-    ]
+    assert [event.id for event in events if isinstance(event, RequestUnanswered) and event.was_sent] == [last, late]
     assert any(isinstance(event, SessionEnded) for event in events)
     assert other != last
 

@@ -184,7 +184,6 @@ class EndpointRunner:
             except TransportError as error:
                 if not error.repeats or failed >= self._retries.attempts:
                     raise
-                self.endpoint.note_repeated()
                 await asyncio.sleep(self._retries.pause(failed, error.retry_after, random.random()))  # noqa: S311
             else:
                 return
@@ -208,7 +207,6 @@ class EndpointRunner:
 
     async def _repeat(self, losses: int, error: TransportError) -> None:
         """Send the last message with requests again: the transport was lost before its answer arrived."""
-        self.endpoint.note_repeated()
         await asyncio.sleep(self._retries.pause(losses, error.retry_after, random.random()))  # noqa: S311
         if self._last_requests is not None:
             await self._send(self._last_requests)
@@ -239,6 +237,8 @@ class EndpointRunner:
                     self._settle(name, result)
                 case RequestFailed(id=name, error=error):
                     self._settle(name, RequestFailedError(error))
+                case RequestUnanswered(id=name, refusal=ErrorPayload() as refusal):
+                    self._settle(name, OutcomeUnknownError(_refused_after_all(refusal)))
                 case RequestUnanswered(id=name, was_sent=was_sent):
                     self._settle(name, self._unanswered(was_sent=was_sent))
                 case SessionEnded(error=ended):
@@ -344,6 +344,11 @@ class EndpointRunner:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._transport.aclose()
+
+
+def _refused_after_all(refusal: ErrorPayload) -> str:
+    said = f"{refusal.code}: {refusal.message}" if refusal.code else refusal.message
+    return f"the peer refused the message, or a copy of it after the first one was received ({said})"
 
 
 def _call(listener: Callable[[T], object], what: T) -> None:

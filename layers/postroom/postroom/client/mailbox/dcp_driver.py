@@ -90,13 +90,10 @@ class _Waiting:
             "answer_timeout": WATCH_SECONDS,
         }  # fmt: skip
 
-    def failed(self, error: DcpError, *, is_over: bool) -> bool:
-        """Whether the messages are to be listed in another way now. Otherwise, the error is told.
-
-        `is_over`: the session over the WebSocket ended with it.
-        """
+    def failed(self, error: DcpError) -> bool:
+        """Whether the messages are to be listed in another way now. Otherwise, the error is told."""
         if self.waits.is_known:
-            return isinstance(error, NotConnectedError) or (is_over and isinstance(error, RequestFailedError))
+            return isinstance(error, NotConnectedError)
         is_refused = isinstance(error, RequestFailedError) and error.code in _CANNOT
         self._not_before = math.inf if is_refused else time.monotonic() + _TRY_AGAIN_SECONDS
         return True
@@ -143,7 +140,7 @@ class AsyncDcpDriver:
         try:
             result = await (self._wait(call, request.wait) if request.wait else self._send(call))
         except DcpError as error:
-            return failure_of(error, is_over=self._connection.state is ConnectionState.CLOSED)
+            return failure_of(error)
         return response_to(call, result)
 
     async def aclose(self) -> None:
@@ -163,10 +160,9 @@ class AsyncDcpDriver:
             try:
                 return await self._waiting.waits.page(socket, call.waiting(0), seconds, self._send)
             except DcpError as error:
-                is_over = socket.state is ConnectionState.CLOSED
-                if is_over or not isinstance(error, RequestFailedError):
+                if socket.state is ConnectionState.CLOSED or not isinstance(error, RequestFailedError):
                     await self._drop(socket)
-                if not self._waiting.failed(error, is_over=is_over):
+                if not self._waiting.failed(error):
                     raise
         return await self._send(call.waiting(min(seconds, MAX_WAIT_SECONDS)))
 

@@ -82,17 +82,17 @@ def has_messages(page: JsonValue) -> bool:
     return isinstance(body, dict) and bool(body.get("messages") or body.get("unreadable"))
 
 
-def failure_of(error: DcpError, *, is_over: bool) -> Answer:
+def failure_of(error: DcpError) -> Answer:
     """The answer that says the same as an error: no answer, where the request may be sent again.
 
-    `is_over`: the session ended with it. Raises UnexpectedAnswerError if the host has no guardian.
+    Raises UnexpectedAnswerError if the host has no guardian.
     """
     if isinstance(error, NotConnectedError) and isinstance(error.__cause__, MessageRefusedError):
         error = error.__cause__
     match error:
         case MessageRefusedError(reason=""):
             raise UnexpectedAnswerError(f"{error}")
-        case RequestFailedError(code=code) if code in _PASSING or (is_over and code == ErrorCode.EINVAL):
+        case RequestFailedError(code=code) if code in _PASSING:
             return NoAnswer(str(error))
         case RequestFailedError():
             return _problem(error.code or "", error.error.message)

@@ -42,10 +42,14 @@ class RequestFailed:
 
 @dataclass(frozen=True, slots=True)
 class RequestUnanswered:
-    """A request will not be answered any more. `was_sent`: it may have taken effect, or not."""
+    """A request will not be answered any more. `was_sent`: it may have taken effect, or not.
+
+    `refusal`: of the message that it was sent in, or of a copy of it after the request was performed.
+    """
 
     id: str
     was_sent: bool
+    refusal: ErrorPayload | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from postroom.protocols.dcp.connection_events import (
     RequestUnanswered,
     SessionEnded,
 )
-from postroom.protocols.dcp.error_payload import ErrorCode, ErrorPayload, Result, error_of, read_error
+from postroom.protocols.dcp.error_payload import ErrorPayload, Result, error_of, read_error
 from postroom.protocols.dcp.messages import REQUEST_BATCH, JsonObject, Response
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body, with_validity
 from postroom.protocols.dcp.peer_clock import PeerClock, validity_time
@@ -77,17 +77,16 @@ class SessionEndedError(Exception):
 class RequestQueue:
     """The requests of one end: those that wait for a nonce, and those that were sent and are not answered yet.
 
-    `nonce`: of the next message; None: it has to wait. `sent`: the operations, by the id of their request; `batches`:
-    the ids of each batch's requests until the batch is acknowledged; `last`: the ids of the last message's requests,
-    and of its batch.
+    `nonce`: of the next message; None: it has to wait. `sent`: the operations, by the id of their request; `messages`:
+    the ids of each message's requests, until there is a response to the message itself; `last`: the ids of the last
+    message's requests, and its own.
     """
 
     nonce: str | None = None
     waiting: "deque[tuple[str, NewRequest]]" = field(default_factory=deque)
     sent: dict[str, JsonValue] = field(default_factory=dict)
-    batches: dict[str, list[str]] = field(default_factory=dict)
+    messages: dict[str, list[str]] = field(default_factory=dict)
     last: frozenset[str] = frozenset()
-    was_repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +184,6 @@ class Endpoint:
             return self._next_requests(self._outgoing.nonce, clock)
         return None
 
-    def note_repeated(self) -> None:
-        """The last message with requests was sent once more, because it is not known whether it arrived."""
-        self._outgoing.was_repeated = True
-
     def receive(self, data: bytes, clock: Clock) -> list[ConnectionEvent]:
         """What a received message brings."""
         return [] if self.state is ConnectionState.CLOSED else list(self._receive(data, clock))
@@ -262,36 +257,26 @@ class Endpoint:
 
     def _responses_received(self, received: ReceivedResponses, clock: Clock) -> Iterator[ConnectionEvent]:
         outgoing = self._outgoing
-        if received.nonce:
-            outgoing.nonce, outgoing.was_repeated = received.nonce, False
+        outgoing.nonce = received.nonce or outgoing.nonce
         for response in received.responses:
             self._peer_clock = PeerClock(response.time, clock.monotonic)
-            if response.id in outgoing.batches:
-                ids = outgoing.batches.pop(response.id)
-                if not response.success:
-                    for each in ids:
-                        if outgoing.sent.pop(each, None) is not None:
-                            yield self._outcome(each, response)
-            elif response.id in outgoing.sent:
-                operation = outgoing.sent.pop(response.id)
+            of_message = outgoing.messages.pop(response.id, None)
+            if of_message is None and response.id not in outgoing.sent:
+                yield from self._break(TheirError(DCP_RESPONSE_UNEXPECTED))
+                return
+            # Whoever captured the message gets such a refusal by sending it again, after it was performed.
+            may_be_performed = of_message is not None and not response.success and not received.nonce
+            for name in [response.id] if of_message is None or response.success else of_message:
+                if name not in outgoing.sent:
+                    continue
+                operation = outgoing.sent.pop(name)
                 if operation == operations.CLOSE and self.state is ConnectionState.CLOSING:
                     yield from self._end(ConnectionStep.CLOSE_ANSWERED, None)
                     return
-                yield self._outcome(response.id, response)
-            else:
-                yield from self._break(TheirError(DCP_RESPONSE_UNEXPECTED))
-                return
+                yield _outcome(name, response, may_be_performed=may_be_performed)
         # Requests of earlier messages may be answered much later; they bring no nonce.
-        if not outgoing.nonce and outgoing.last.isdisjoint({*outgoing.sent, *outgoing.batches}):
+        if not outgoing.nonce and outgoing.last.isdisjoint({*outgoing.sent, *outgoing.messages}):
             yield from self._break(TheirError(DCP_SESSION_OVER, "the peer gave no nonce for a next request"))
-
-    def _outcome(self, name: str, response: Response) -> ConnectionEvent:
-        if response.success:
-            return RequestAnswered(name, response.payload)
-        error = read_error(response.payload)
-        if self._outgoing.was_repeated and not self._outgoing.nonce and error.code == ErrorCode.EINVAL:
-            return RequestUnanswered(name, was_sent=True)  # the first of the two may have been received
-        return RequestFailed(name, error)
 
     def _next_responses(self, clock: Clock) -> bytes:
         most = self._options.max_messages
@@ -313,10 +298,10 @@ class Endpoint:
         outgoing.sent |= {name: request.operation for name, request in taken}
         outgoing.last = frozenset(name for name, _ in taken)
         bodies = [self._body(name, request, clock) for name, request in taken]
-        if len(bodies) == 1:
+        batch_id = self._token() if len(taken) > 1 else None
+        outgoing.messages[batch_id or taken[0][0]] = [name for name, _ in taken]
+        if batch_id is None:
             return self._signed({**bodies[0], "dcpsid": self.dcpsid, "nonce": nonce})
-        batch_id = self._token()
-        outgoing.batches[batch_id] = [name for name, _ in taken]
         outgoing.last |= {batch_id}
         return self._signed(
             {"type": REQUEST_BATCH, "id": batch_id, "payload": list(bodies), "dcpsid": self.dcpsid, "nonce": nonce}
@@ -368,3 +353,11 @@ class Endpoint:
 
     def _token(self) -> str:
         return base64.urlsafe_b64encode(self._random(_TOKEN_BYTES)).decode().rstrip("=")
+
+
+def _outcome(name: str, response: Response, *, may_be_performed: bool) -> ConnectionEvent:
+    """What became of a request that was answered. `may_be_performed`: although the answer is an error."""
+    if response.success:
+        return RequestAnswered(name, response.payload)
+    error = read_error(response.payload)
+    return RequestUnanswered(name, was_sent=True, refusal=error) if may_be_performed else RequestFailed(name, error)
