@@ -19,6 +19,7 @@ from postroom.client.dcp import (
     HttpsTransport,
     IdentityMemory,
     IncomingRequest,
+    MemoryTransport,
     MessageRefusedError,
     NotConnectedError,
     OutcomeUnknownError,
@@ -33,9 +34,12 @@ from postroom.client.dcp import (
 from postroom.client.dcp import connection as connection_module
 from postroom.client.dcp.connection import ANSWER_SECONDS
 from postroom.client.dcp.runner import RequestHandler
+from postroom.client.dcp.unsigned_answers import check_signed
 from postroom.core.errors import SettingsError
+from postroom.core.ijson import JsonValue
 from postroom.core.reasons import NOT_JSON
 from postroom.protocols.dcp.cheques import read_cheque, request_of, write_cheque
+from postroom.protocols.dcp.guardian import AnsweredLater
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.payload import with_validity
 from postroom.protocols.dcp.reasons import (
@@ -44,7 +48,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_SESSION_OVER,
     DCP_TARGET_STARTING,
 )
-from postroom.protocols.dcp.receiving import ReceiveLimits
+from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits
 from postroom.protocols.dcp.states import ConnectionState
 
 
@@ -467,6 +471,78 @@ def test_a_message_that_is_refused_as_a_whole_is_told_with_its_reason(posted: Po
             assert raised.value.reason == "TooLarge"
             await connection.send("add", 2)
         assert posted.bank.done == [("add", 2)]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("answer", [refusal(403, "Forbidden", "a proxy says no"), httpx.Response(404)])
+def test_an_unsigned_refusal_of_a_message_that_was_sent_again_leaves_the_outcome_unknown(
+    posted: PostedBank, answer: httpx.Response
+) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.connect()
+            posted.lose = 1
+            posted.before_answer = lambda number: posted.answers.append(answer)
+            with pytest.raises(OutcomeUnknownError):
+                await connection.send("add", 1)
+            assert posted.posted[-2] == posted.posted[-1]
+        assert posted.bank.done == [("add", 1)]
+
+    run(scenario())
+
+
+def test_an_unsigned_refusal_says_nothing_of_requests_that_were_sent_before(posted: PostedBank) -> None:
+    def perform(admitted: Admitted) -> "JsonValue | AnsweredLater":
+        posted.bank.done.append((admitted.operation, admitted.data))
+        return AnsweredLater() if admitted.operation == "later" else None
+
+    async def scenario() -> None:
+        posted.bank.perform_with = perform
+        async with to_bank() as connection:
+            later = asyncio.ensure_future(connection.send("later", 1))
+            await connection.send("add", 2)
+            posted.answers = [refusal(413, "TooLarge", "")]
+            with pytest.raises(MessageRefusedError, match="TooLarge"):
+                await connection.send("add", 3)
+            with pytest.raises(OutcomeUnknownError):
+                await later
+        assert set(posted.bank.done) == {("later", 1), ("add", 2)}
+
+    run(scenario())
+
+
+class Told:
+    """A transport that may tell what is not signed, as that over a WebSocket does."""
+
+    def __init__(self, transport: MemoryTransport) -> None:
+        self.send, self.aclose, self._receive = transport.send, transport.aclose, transport.receive
+
+    async def receive(self) -> bytes:
+        message = await self._receive()
+        check_signed(message)
+        return message
+
+
+@pytest.mark.parametrize("has_responded", [True, False])
+def test_an_unsigned_refusal_by_a_transport_that_is_open_may_be_that_of_a_response(has_responded: bool) -> None:
+    async def scenario() -> None:
+        held: list[IncomingRequest] = []
+        one, other = memory_pair()
+        accepting = asyncio.create_task(accept(other, US, on_request=held.append, store=MemoryStore()))
+        settings: dict[str, Any] = {"identities": IdentityMemory(), "on_request": echo, "store": MemoryStore()}
+        async with AsyncConnection("memory", OWNER, transport=Told(one), **settings) as connection:
+            await connection.connect()
+            accepted = await accepting
+            if has_responded:
+                await accepted.send("echo")
+            asking = asyncio.ensure_future(connection.send("slow"))
+            while not held:
+                await asyncio.sleep(0)
+            await other.send(refusal(413, "TooLarge", "").content)
+            with pytest.raises(OutcomeUnknownError if has_responded else MessageRefusedError, match="TooLarge"):
+                await asking
+        await accepted.close()
 
     run(scenario())
 

@@ -238,6 +238,19 @@ def test_a_message_that_is_refused_without_a_signature_was_not_performed(authori
     run(scenario())
 
 
+def test_a_message_that_is_refused_without_a_signature_when_it_is_sent_again_may_have_been_performed(
+    authority: trustme.CA, ca_file: str
+) -> None:
+    async def scenario() -> None:
+        unsigned = Unsigned(NOT_NOW, REFUSAL)
+        async with serving(authority, unsigned) as at, opened(ca_file, at) as connection:
+            with pytest.raises(OutcomeUnknownError, match="TooLarge"):
+                await connection.send("add", 1)
+            assert len(set(unsigned.received[1:])) == 1, "the same bytes"
+
+    run(scenario())
+
+
 @pytest.mark.parametrize(
     "message",
     [b"{", b"[]", b"7", b'{"status": "x"}', b'{"status": 200}', b'{"message": ""}', b'{"owner": 1, "status": 500}',

@@ -10,7 +10,10 @@ class DcpError(PostroomError):
 
 
 class RequestFailedError(DcpError):
-    """The peer answered a request with an error: it did not do what was requested. `error`: as the peer sent it."""
+    """The peer answered a request with an error: it says that it did not do what was requested.
+
+    `error`: as the peer sent it.
+    """
 
     def __init__(self, error: ErrorPayload) -> None:
         super().__init__(f"{error.code}: {error.message}" if error.code else error.message or error.name)
@@ -28,7 +31,7 @@ class RequestFailedError(DcpError):
 
 
 class OutcomeUnknownError(DcpError):
-    """A request was sent, and its session ended without an answer: it may have taken effect, or not.
+    """A request was sent, and its session ended without a credible answer: it may have taken effect, or not.
 
     Find out before it is sent again. A request that somebody authorized counts once, so that it may be sent again.
     """
@@ -55,7 +58,10 @@ class ConnectionClosedError(DcpError):
 
 
 class MessageRefusedError(DcpError):
-    """The target refused a message as a whole, and did nothing of it. `reason`: the code that it gave, if any."""
+    """The target's host refused a message as a whole, which was sent to it once: it did nothing of it.
+
+    `reason`: the code that it gave, if any.
+    """
 
     def __init__(self, detail: str, *, reason: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if reason else detail)

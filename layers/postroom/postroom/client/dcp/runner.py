@@ -96,8 +96,10 @@ class EndpointRunner:
         self._answers: dict[str, asyncio.Future[JsonValue]] = {}
         self._has_more = asyncio.Event()
         self._lost: Exception | None = None
-        self._refusal: MessageRefusedError | None = None
+        self._refused: dict[str, MessageRefusedError] = {}
+        """Why the message of a request was refused, by the request's id: it was not performed."""
         self._last_requests: bytes | None = None
+        self._was_repeated = self._has_responded = False
         self._tasks: set[asyncio.Future[None]] = set()
 
     def start(self, first: bytes | None = None) -> None:
@@ -159,6 +161,7 @@ class EndpointRunner:
             await self._has_more.wait()
             self._has_more.clear()
             for message in self.endpoint.response_messages(now()):
+                self._has_responded = True
                 await self._send(message)
             requests = self.endpoint.requests_message(now())
             if requests is not None:
@@ -168,12 +171,17 @@ class EndpointRunner:
                 return
 
     async def _send_requests(self, message: bytes) -> None:
-        self._last_requests = message
+        self._last_requests, self._was_repeated = message, False
         try:
             await self._send(message)
         except MessageRefusedError as error:
-            self._refusal = error
+            self._last_was_refused(error)
             raise
+
+    def _last_was_refused(self, error: MessageRefusedError) -> None:
+        """What is not signed speaks of one copy of one message: an earlier copy may have been performed."""
+        if not self._was_repeated and self.endpoint.awaits_answer:
+            self._refused = dict.fromkeys(self.endpoint.last_requests, error)
 
     async def _send(self, message: bytes) -> None:
         for listener in self._listeners.sent:
@@ -184,6 +192,7 @@ class EndpointRunner:
             except TransportError as error:
                 if not error.repeats or failed >= self._retries.attempts:
                     raise
+                self._was_repeated = True
                 await asyncio.sleep(self._retries.pause(failed, error.retry_after, random.random()))  # noqa: S311
             else:
                 return
@@ -199,7 +208,9 @@ class EndpointRunner:
                     raise
                 await self._repeat(losses, error)
             except MessageRefusedError as error:
-                self._refusal = error
+                # It may have been one of our responses, and does not say.
+                if not self._has_responded:
+                    self._last_was_refused(error)
                 raise
             else:
                 losses = 0
@@ -207,6 +218,7 @@ class EndpointRunner:
 
     async def _repeat(self, losses: int, error: TransportError) -> None:
         """Send the last message with requests again: the transport was lost before its answer arrived."""
+        self._was_repeated = True
         await asyncio.sleep(self._retries.pause(losses, error.retry_after, random.random()))  # noqa: S311
         if self._last_requests is not None:
             await self._send(self._last_requests)
@@ -240,7 +252,7 @@ class EndpointRunner:
                 case RequestUnanswered(id=name, refusal=ErrorPayload() as refusal):
                     self._settle(name, OutcomeUnknownError(_refused_after_all(refusal)))
                 case RequestUnanswered(id=name, was_sent=was_sent):
-                    self._settle(name, self._unanswered(was_sent=was_sent))
+                    self._settle(name, self._refused.get(name) or self._unanswered(was_sent=was_sent))
                 case SessionEnded(error=ended):
                     self._end(ended)
         self._has_more.set()
@@ -257,8 +269,6 @@ class EndpointRunner:
     def _unanswered(self, *, was_sent: bool) -> DcpError:
         if not was_sent:
             return RequestNotSentError("the session ended before the request was sent")
-        if self._refusal:
-            return self._refusal
         why = f": {self._lost}" if self._lost else ""
         return OutcomeUnknownError(f"the session ended without an answer{why}")
 

@@ -138,6 +138,11 @@ class Endpoint:
         outgoing = self._outgoing
         return self.state is ConnectionState.CONNECTING or (bool(outgoing.sent) and outgoing.nonce is None)
 
+    @property
+    def last_requests(self) -> frozenset[str]:
+        """The ids of the last message with requests: its own, and theirs."""
+        return self._outgoing.last
+
     # --- what the application does -----------------------------------------------------------------------------------
 
     def send(self, request: NewRequest) -> str:
