@@ -728,14 +728,20 @@ def test_what_ends_a_connection_is_logged_as_a_warning_message_receipt(caplog: p
 
 def test_a_request_has_the_id_that_its_sender_gives_it(posted: PostedBank) -> None:
     async def scenario() -> None:
-        async with to_bank() as connection:
-            request = connection.request("add", 1)
-            request.id = "mine"
-            await request.send()
-            with pytest.raises(RequestFailedError, match=DCP_ID_REUSED.sentence):
-                await request.send()
+        for number in range(2):
+            async with to_bank() as connection:
+                request = connection.request("add", number)
+                request.id = "mine"
+                if number == 0:
+                    await request.send()
+                    with pytest.raises(ValueError, match="same id"):
+                        await request.send()
+                    continue
+                with pytest.raises(RequestFailedError, match=DCP_ID_REUSED.sentence):
+                    await request.send()
 
     run(scenario())
+    assert posted.bank.done == [("add", 0)]
     assert bodies(posted.posted)[1]["id"] == "mine"
 
 

@@ -32,7 +32,7 @@ from postroom.protocols.dcp.guardian import AnsweredLater, Guardian, write_late_
 from postroom.protocols.dcp.initiator import ConnectionInitiator
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.messages import Allowance
-from postroom.protocols.dcp.payload import NewRequest, new_payload
+from postroom.protocols.dcp.payload import MAX_IDS, NewRequest, new_payload
 from postroom.protocols.dcp.reasons import (
     DCP_NONCE_INVALID,
     DCP_RESPONSE_INVALID,
@@ -211,14 +211,11 @@ def test_a_close_follows_what_is_queued_and_ends_both_ends(by: int) -> None:
     assert [error_of_end(each) for each in pair.ends] == [None, None]
 
 
-def test_a_second_request_with_an_unanswered_id_is_refused_and_in_a_closing_session_any_request() -> None:
+def test_a_closing_session_takes_no_request() -> None:
     end = Pair().opened().initiator
-    again = NewRequest(new_payload("echo"), id=ask(end))
-    with pytest.raises(ValueError, match="not answered yet"):
-        end.machine.send(again)
     end.machine.close()
     with pytest.raises(SessionEndedError):
-        end.machine.send(again)
+        ask(end)
 
 
 def test_two_closes_that_cross_end_both_ends() -> None:
@@ -484,6 +481,52 @@ def test_a_response_to_nothing_ends_the_connection() -> None:
     pair = Pair().opened()
     pair.initiator.receive(pair.target.sent[0], pair.clock)
     assert error_of_end(pair.initiator) == error_of(TheirError(DCP_RESPONSE_UNEXPECTED), OWNER.address)
+
+
+def set_id(end: End, name: str, data: JsonValue = None) -> None:
+    assert end.machine.send(NewRequest(new_payload("pay", data), id=name)) == name
+
+
+@pytest.mark.parametrize("asked", [0, 1], ids=["by the initiator", "by the target"])
+def test_an_id_is_used_once_so_that_an_earlier_response_again_ends_the_connection(asked: int) -> None:
+    pair = Pair().opened()
+    end, other = pair.ends[asked], pair.ends[1 - asked]
+    set_id(end, "mine", 1)
+    with pytest.raises(ValueError, match="same id"):
+        set_id(end, "mine", 2)
+    pair.deliver()
+    assert end.events[-1] == RequestAnswered("mine", 1)
+    with pytest.raises(ValueError, match="same id"):
+        set_id(end, "mine", 2)
+    [response] = [data for data in other.sent if json.loads(data)["body"]["id"] == "mine"]
+    name = ask(end, 3)
+    pair.flush()
+    end.receive(response, pair.clock)
+    assert end.events[-2] == RequestUnanswered(name, was_sent=True)
+    assert end.machine.state is ConnectionState.CLOSED
+
+
+def test_an_id_that_an_end_made_is_never_that_of_another_request() -> None:
+    pair = Pair().opened()
+    for _ in range(2):
+        ask(pair.initiator)
+    pair.deliver()
+    made = [body["id"] for body in bodies(pair.initiator)]
+    made += [member["id"] for member in bodies(pair.initiator)[-1]["payload"]]
+    assert len(set(made)) == 4
+    for name in made:
+        with pytest.raises(ValueError, match="made by the connection"):
+            set_id(pair.initiator, name)
+
+
+def test_the_ids_that_are_remembered_are_limited_and_those_that_an_end_makes_are_not() -> None:
+    end = Pair().opened().initiator
+    for number in range(MAX_IDS):
+        set_id(end, f"{number}\ud800")
+    with pytest.raises(ValueError, match="10000 requests of this session had ids"):
+        set_id(end, "one more")
+    assert ask(end)
+    set_id(Pair().opened().initiator, "one more")
 
 
 def responses_of_strangers(dcpsid: str | None, request_id: str) -> list[dict[str, Any]]:

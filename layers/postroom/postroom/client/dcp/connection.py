@@ -134,7 +134,8 @@ class BaseConnection:
 
         Requests that are sent in the same turn of the event loop go in one batch. Raises RequestFailedError if the
         peer answers with an error; OutcomeUnknownError, RequestNotSentError if the session ends; MessageRefusedError;
-        NotConnectedError; ConnectionClosedError; NotCanonicalError, a ValueError, if JavaScript would write other data.
+        NotConnectedError; ConnectionClosedError; NotCanonicalError, a ValueError, if JavaScript would write other data;
+        ValueError if the request has an id that another one of this session had, or that it cannot have.
         """
         new = self.request(request, data) if isinstance(request, str) else request
         runner = await self._open_runner()

@@ -37,7 +37,8 @@ class Authorization:
 class DraftRequest:
     """A request that is to be sent. `validity`: what of it is known; the connection adds the rest when it is sent.
 
-    `id`: no other request of ours has it (DCP: Connection.Request); "": the connection makes one.
+    `id`: no other request of ours has it (DCP: Connection.Request), and it does not begin with ~; "": the connection
+    makes one.
     """
 
     operation: str

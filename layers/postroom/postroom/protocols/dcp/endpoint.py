@@ -21,7 +21,7 @@ from postroom.protocols.dcp.connection_events import (
 )
 from postroom.protocols.dcp.error_payload import ErrorPayload, Result, error_of, read_error
 from postroom.protocols.dcp.messages import REQUEST_BATCH, JsonObject, Response
-from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body, with_validity
+from postroom.protocols.dcp.payload import NewRequest, RequestIds, new_payload, request_body, with_validity
 from postroom.protocols.dcp.peer_clock import PeerClock, validity_time
 from postroom.protocols.dcp.reasons import (
     DCP_OPERATION_UNKNOWN,
@@ -124,6 +124,7 @@ class Endpoint:
         self._outgoing = RequestQueue()
         self._peer_clock: PeerClock | None = None
         self._responses: deque[QueuedResponse] = deque()
+        self._ids = RequestIds(self._token)
         self._next_nonces: dict[str, str] = {}
         """The nonce that the response to a request brings, by the request's id."""
 
@@ -146,11 +147,14 @@ class Endpoint:
     # --- what the application does -----------------------------------------------------------------------------------
 
     def send(self, request: NewRequest) -> str:
-        """Queue a request, and tell its id. Raises SessionEndedError; ValueError if another request has its id."""
+        """Queue a request, and tell its id.
+
+        Raises SessionEndedError; ValueError as `RequestIds.use`.
+        """
         if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
             raise SessionEndedError(f"the session is {self.state}")
-        if request.id in self._outgoing.sent or any(request.id == name for name, _ in self._outgoing.waiting):
-            raise ValueError("a request with this id is not answered yet")
+        if request.id:
+            self._ids.use(request.id)
         return self._queue(request)
 
     def respond(self, admitted: Admitted, result: Result) -> None:
@@ -303,7 +307,7 @@ class Endpoint:
         outgoing.sent |= {name: request.operation for name, request in taken}
         outgoing.last = frozenset(name for name, _ in taken)
         bodies = [self._body(name, request, clock) for name, request in taken]
-        batch_id = self._token() if len(taken) > 1 else None
+        batch_id = self._ids.new() if len(taken) > 1 else None
         outgoing.messages[batch_id or taken[0][0]] = [name for name, _ in taken]
         if batch_id is None:
             return self._signed({**bodies[0], "dcpsid": self.dcpsid, "nonce": nonce})
@@ -327,7 +331,7 @@ class Endpoint:
     # --- ends --------------------------------------------------------------------------------------------------------
 
     def _queue(self, request: NewRequest) -> str:
-        name = request.id or self._token()
+        name = request.id or self._ids.new()
         self._outgoing.waiting.append((name, request))
         return name
 

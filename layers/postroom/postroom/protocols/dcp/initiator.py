@@ -66,7 +66,7 @@ class ConnectionInitiator(Endpoint):
         self._take(ConnectionStep.CONNECT_SENT)
         # No longer than it must be: the target's half must be as long, and the reference's has the least length.
         half = self._token()[:MIN_HALF]
-        self._connect_id, first_nonce = self._token(), self._token()
+        self._connect_id, first_nonce = self._ids.new(), self._token()
         until = clock.wall + self._receiver.limits.session_seconds
         self._session = OpenedSession(self._key.address, first_nonce, until)
         self._receiver = replace(self._receiver, sessions=ExpectedSession(half, self._session))

@@ -1,12 +1,20 @@
-"""Payloads of requests that are sent (DCP: Connection.Request)."""
+"""Payloads and ids of requests that are sent (DCP: Connection.Request)."""
 
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.authorization import authorize
 from postroom.protocols.dcp.messages import REQUEST, Allowance, JsonObject
+
+MAX_IDS: Final = 10_000
+"""That an application gives its requests in one session; each is remembered until it ends."""
+_MADE: Final = "~"
+"""What an id begins with that an end makes, and no other does."""
+_DIGEST_BYTES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,36 @@ class NewRequest:
     def operation(self) -> JsonValue:
         """What is requested."""
         return self.payload.get("operation")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestIds:
+    """The ids of one end's requests in a session, each of which is used once: otherwise the response to an earlier one,
+    sent again, would count for a later one.
+
+    `token`: makes a random text, so that what an end makes itself need not be remembered.
+    """
+
+    token: Callable[[], str]
+    _used: set[bytes] = field(default_factory=set)
+
+    def new(self) -> str:
+        """An id for a message of ours."""
+        return _MADE + self.token()
+
+    def use(self, name: str) -> None:
+        """Use an id that the application set.
+
+        Raises ValueError if it was used before, or begins with ~, or if MAX_IDS ids were used.
+        """
+        if name.startswith(_MADE):
+            raise ValueError(f"ids that begin with {_MADE} are made by the connection")
+        digest = hashlib.sha256(name.encode(errors="surrogatepass")).digest()[:_DIGEST_BYTES]
+        if digest in self._used:
+            raise ValueError("another request of this session had the same id")
+        if len(self._used) >= MAX_IDS:
+            raise ValueError(f"{MAX_IDS} requests of this session had ids; let the connection make one")
+        self._used.add(digest)
 
 
 def new_payload(
