@@ -779,6 +779,22 @@ def test_a_peer_that_never_answers_ends_the_session_and_the_outcome_is_unknown(e
     run_by_its_pauses(scenario())
 
 
+@pytest.mark.parametrize(("settings", "seconds"), [({}, ANSWER_SECONDS), ({"answer_timeout": 7.0}, 7)])
+def test_a_peer_that_never_connects_ends_the_wait_for_it_and_its_transport(
+    settings: dict[str, Any], seconds: float
+) -> None:
+    async def scenario() -> None:
+        one, other = memory_pair()
+        begun = asyncio.get_running_loop().time()
+        with pytest.raises(NotConnectedError, match=f"did not connect within {seconds:g} s"):
+            await accept(other, US, store=MemoryStore(), **settings)
+        assert asyncio.get_running_loop().time() - begun == seconds
+        with pytest.raises(TransportError):
+            await one.send(b"")
+
+    run_by_its_pauses(scenario())
+
+
 class Dripping(httpx.AsyncBaseTransport, httpx.AsyncByteStream):
     """A host that answers each request by a byte at a time, without end. `before`: how it answers the first ones."""
 

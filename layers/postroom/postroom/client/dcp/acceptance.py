@@ -59,8 +59,8 @@ async def accept(
     each message of version 3, instead; without it, they are refused (ENOV3). `store`: where the requests that were
     received are remembered; it must outlive this process. None: they are remembered in memory, and until the longest
     time that a request can count is over, none is received, because it may have been received before this process began
-    (DCP: Target Startup Notes, 2). `answer_timeout`: seconds for the peer to answer our requests. Raises
-    NotConnectedError, also if the transport was accepted before.
+    (DCP: Target Startup Notes, 2). `answer_timeout`: seconds for the peer to connect, and to answer our requests; None:
+    no bound. Raises NotConnectedError, also if the transport was accepted before.
     """
     if any(each is transport for each in _accepted):
         raise NotConnectedError("this transport was accepted before")

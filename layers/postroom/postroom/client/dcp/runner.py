@@ -85,7 +85,7 @@ class EndpointRunner:
         retries: Retries,
         answer_timeout: float | None,
     ) -> None:
-        """`answer_timeout`: seconds for the peer to answer the connect, or a request; None: no bound."""
+        """`answer_timeout`: seconds for the peer to connect, or to answer the connect or a request; None: no bound."""
         loop = asyncio.get_running_loop()
         self.endpoint = endpoint
         self._answer_timeout = answer_timeout
@@ -106,7 +106,7 @@ class EndpointRunner:
         """Send the first message, if there is one, and then all that is queued; receive what arrives."""
         if first is not None:
             self._report(self.endpoint.state)
-            self._limit(self.opened)
+        self._limit(self.opened)
         self._writer = self._spawn(self._carried(self._write(first)))
         self._spawn(self._carried(self._read()))
 
@@ -131,7 +131,8 @@ class EndpointRunner:
 
     def _too_late(self) -> None:
         if self.endpoint.state is not ConnectionState.CLOSED:
-            self._break(TransportError(f"the peer did not answer within {self._answer_timeout:g} s"))
+            missing = "connect" if self.endpoint.state is ConnectionState.NEW else "answer"
+            self._break(TransportError(f"the peer did not {missing} within {self._answer_timeout:g} s"))
         # What it still sends must not hold the transport.
         self._spawn(self._finish())
 
