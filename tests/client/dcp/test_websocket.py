@@ -119,6 +119,30 @@ def test_requests_are_answered(authority: trustme.CA, ca_file: str) -> None:
     run(scenario())
 
 
+def test_a_socket_is_accepted_once_whatever_it_is_wrapped_in(authority: trustme.CA, ca_file: str) -> None:
+    async def scenario() -> None:
+        store, refused = MemoryStore(), asyncio.Event()
+
+        async def handle(socket: ServerConnection) -> None:
+            accepted = asyncio.create_task(accept(AcceptedWebSocket(socket), US, on_request=echo, store=store))
+            await asyncio.sleep(0)
+            with pytest.raises(NotConnectedError, match="accepted before"):
+                await accept(AcceptedWebSocket(socket), US, on_request=echo, store=store)
+            refused.set()
+            connection = await accepted
+            await socket.wait_closed()
+            await connection.close()
+
+        async with serving(authority, handle) as at:
+            for number in range(2):
+                refused.clear()
+                async with opened(ca_file, at) as connection:
+                    assert await connection.send("echo", number) == number
+                    await refused.wait()
+
+    run(scenario())
+
+
 def test_both_ends_request(authority: trustme.CA, ca_file: str) -> None:
     async def scenario() -> None:
         found: list[AcceptedConnection] = []

@@ -62,7 +62,7 @@ async def accept(
     (DCP: Target Startup Notes, 2). `answer_timeout`: seconds for the peer to connect, and to answer our requests; None:
     no bound. Raises NotConnectedError, also if the transport was accepted before.
     """
-    if any(each is transport for each in _accepted):
+    if transport in _accepted:
         raise NotConnectedError("this transport was accepted before")
     memory = memory_of(key, store, limits)
     options = options or SendOptions(ntp=True)

@@ -9,7 +9,7 @@ from postroom.client.dcp.errors import TransportError
 _END: Final = None
 
 
-@dataclass
+@dataclass(eq=False)
 class MemoryTransport:
     """One of the two ends of a transport in memory; `memory_pair` makes both."""
 

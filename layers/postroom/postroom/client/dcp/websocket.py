@@ -275,8 +275,10 @@ def _frames(message: bytes) -> bytes | list[bytes]:
     return [message[start : start + _FRAME_BYTES] for start in range(0, len(message), _FRAME_BYTES)]
 
 
+@dataclass(frozen=True)
 class AcceptedWebSocket:
-    """The transport of a WebSocket that a server of the package websockets has opened, for `accept`.
+    """The transport of a WebSocket that a server of the package websockets has opened, for `accept`, which takes one
+    `socket` once.
 
     async def handle(socket: websockets.ServerConnection) -> None:
         connection = await accept(AcceptedWebSocket(socket), key, on_request=answer)
@@ -285,15 +287,14 @@ class AcceptedWebSocket:
     A server with `max_size=2**24` takes all messages of DCP.
     """
 
-    def __init__(self, socket: "WebSocket") -> None:
-        self._socket = socket
+    socket: "WebSocket"
 
     async def send(self, message: bytes) -> None:
         """Send a message. Raises TransportError."""
         from websockets.exceptions import ConnectionClosed
 
         try:
-            await self._socket.send(message, text=True)
+            await self.socket.send(message, text=True)
         except ConnectionClosed as error:
             raise TransportError(f"The WebSocket was closed: {error}.") from None
 
@@ -302,10 +303,10 @@ class AcceptedWebSocket:
         from websockets.exceptions import ConnectionClosed
 
         try:
-            return await self._socket.recv(decode=False)
+            return await self.socket.recv(decode=False)
         except ConnectionClosed as error:
             raise TransportError(f"The WebSocket was closed: {error}.") from None
 
     async def aclose(self) -> None:
         """Close the WebSocket."""
-        await self._socket.close()
+        await self.socket.close()
