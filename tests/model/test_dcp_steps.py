@@ -33,7 +33,7 @@ from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation, Guar
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_NONCE_INVALID
 from postroom.protocols.dcp.receiving import Admitted, ReceivedRequests, Receiver
-from postroom.protocols.dcp.session_store import NonceUse, RequestUse, SessionStore
+from postroom.protocols.dcp.session_store import NonceUse, RequestUse, SessionStore, row_digest
 
 CLOCKS_TWICE = replace(CLOCKS, arrivals=(1, 1), skews=amount(quick=(-1, 1), all=CLOCKS.skews, proof=CLOCKS.skews))
 FAILS_ONCE = replace(FAILS, arrivals=amount(quick=(2, 1), all=(2, 2), proof=(2, 2)))
@@ -66,7 +66,7 @@ class ForgetfulOfNonces(MemoryStore):
     """It does not know its own step again."""
 
     def use_nonce(self, use: NonceUse) -> None:
-        before = self._sessions.get(use.dcpsid)
+        before = self._sessions.get(row_digest("session", use.dcpsid, ""))
         if before is not None and before.nonce == use.following:
             raise TheirError(DCP_NONCE_INVALID)
         super().use_nonce(use)
@@ -84,13 +84,13 @@ class Reopening(MemoryStore):
 
     def use_nonce(self, use: NonceUse) -> None:
         if use.first:
-            self._sessions.pop(use.dcpsid, None)
+            self._sessions.pop(row_digest("session", use.dcpsid, ""), None)
         super().use_nonce(use)
 
 
 class WithoutTombstones(MemoryStore):
     def close(self, dcpsid: str) -> None:
-        self._sessions.pop(dcpsid, None)
+        self._sessions.pop(row_digest("session", dcpsid, ""), None)
 
 
 class InOneSpace(MemoryStore):
@@ -109,7 +109,9 @@ class Short(MemoryStore):
 
 class GivingBackBlindly(MemoryStore):
     def give_back(self, use: RequestUse) -> None:
-        self._used = {key: used for key, used in self._used.items() if key[2] not in (use.id, use.stamp)}
+        own = [row_digest("id", use.peer, use.id)]
+        own += [row_digest("stamp", owner, use.stamp) for owner in use.owners or ("",)]
+        self._used = {key: used for key, used in self._used.items() if key not in own}
 
 
 @dataclass(frozen=True, slots=True)

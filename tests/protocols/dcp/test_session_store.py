@@ -1,6 +1,7 @@
 """The contract of session stores: each step is atomic, known again, and lasts as long as it says."""
 
 import itertools
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -167,6 +168,23 @@ def test_no_peer_fills_the_memory_of_the_others(peers: int) -> None:
         assert 1000 - len(store) >= 1000 * (8 / 9) ** (number + 1) - 2 * (number + 1)
     for _ in range((1000 - len(store)) // 9 // 2):
         use(JACK)
+
+
+def test_what_is_remembered_is_as_large_whatever_peers_chose() -> None:
+    """A message may have 16 MiB, and a peer some thousand rows."""
+    store = MemoryStore()
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(1000):
+            peer, long = Address(f"{number:040x}"), f"{number}" * 10_000
+            store.use_nonce(replace(FIRST, peer=peer, dcpsid=f"{number}" * 100))
+            store.use_request(replace(REQUEST, peer=peer, id=long, stamp=long, mark=f"{number:032}"))
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(store) == 3000
+    assert (after - before) / len(store) < 300
 
 
 def test_what_a_peer_holds_is_counted_down_as_it_is_given_back_and_swept() -> None:

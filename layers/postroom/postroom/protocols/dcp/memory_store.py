@@ -14,7 +14,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_SESSION_OVER,
     DCP_STORE_FULL,
 )
-from postroom.protocols.dcp.session_store import NonceUse, RequestUse
+from postroom.protocols.dcp.session_store import NonceUse, RequestUse, row_digest
 
 MAX_ROWS: Final = 100_000
 """Sessions, ids and stamps together, some 300 bytes each."""
@@ -24,8 +24,8 @@ _SWEEP_SECONDS: Final = 10
 _KEPT_SECONDS: Final = 60
 """How long what is over is kept, so that a clock that is set back by less revives nothing."""
 
-_Key = tuple[str, str, str]
-"""The kind of what is remembered, whose it is, and its text."""
+_Key = bytes
+"""A digest of the kind of what is remembered, whose it is, and its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class MemoryStore:
 
     def __init__(self, *, max_rows: int = MAX_ROWS) -> None:
         self._max_rows = max_rows
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[_Key, _Session] = {}
         self._used: dict[_Key, _Used] = {}
         self._rows: Counter[Address] = Counter()
         """How many of them each peer holds."""
@@ -65,15 +65,16 @@ class MemoryStore:
     def use_nonce(self, use: NonceUse) -> None:
         """Replace a session's nonce by the following one; see SessionStore."""
         self._sweep(use.now)
-        session = self._sessions.get(use.dcpsid)
+        key = _session(use.dcpsid)
+        session = self._sessions.get(key)
         if session is None and use.first:
             self._check_space(use.peer)
-            self._sessions[use.dcpsid] = _Session(use.peer, use.following, use.until)
+            self._sessions[key] = _Session(use.peer, use.following, use.until)
             self._rows[use.peer] += 1
         elif session is None or session.closed or session.until < use.now:
             raise TheirError(DCP_SESSION_OVER)
         elif session.nonce == use.nonce:
-            self._sessions[use.dcpsid] = replace(session, nonce=use.following, until=use.until)
+            self._sessions[key] = replace(session, nonce=use.following, until=use.until)
         elif session.nonce != use.following:
             raise TheirError(DCP_NONCE_INVALID)
 
@@ -100,8 +101,9 @@ class MemoryStore:
 
     def close(self, dcpsid: str) -> None:
         """Close a session for good."""
-        if dcpsid in self._sessions:
-            self._sessions[dcpsid] = replace(self._sessions[dcpsid], closed=True)
+        key = _session(dcpsid)
+        if key in self._sessions:
+            self._sessions[key] = replace(self._sessions[key], closed=True)
 
     def _take_stamps(self, stamps: Sequence[_Key], use: RequestUse) -> None:
         if any(self._is_taken(stamp, use) for stamp in stamps):
@@ -129,14 +131,18 @@ class MemoryStore:
             return
         self._next_sweep = now + _SWEEP_SECONDS
         over = now - _KEPT_SECONDS
-        self._sessions = {dcpsid: each for dcpsid, each in self._sessions.items() if each.until >= over}
+        self._sessions = {key: each for key, each in self._sessions.items() if each.until >= over}
         self._used = {key: each for key, each in self._used.items() if each.until >= over}
         self._rows = Counter(each.peer for rows in (self._sessions, self._used) for each in rows.values())
 
 
+def _session(dcpsid: str) -> _Key:
+    return row_digest("session", dcpsid, "")
+
+
 def _keys(use: RequestUse) -> Iterator[_Key]:
-    yield "id", use.peer, use.id
+    yield row_digest("id", use.peer, use.id)
     if use.payload:
-        yield "payload", "", use.payload
+        yield row_digest("payload", "", use.payload)
     for owner in use.owners or ("",):
-        yield "stamp", owner, use.stamp
+        yield row_digest("stamp", owner, use.stamp)

@@ -5,6 +5,7 @@ before `now` counts as absent, whether or not it was removed.
 """
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Protocol
 
 from postroom.crypto.ethereum import Address
@@ -46,6 +47,15 @@ class RequestUse:
     now: float
     until: float
     payload: str = ""
+
+
+def row_digest(kind: str, owner: str, text: str) -> bytes:
+    """The key of what is remembered, which has the same length whatever a peer sent, and shows nothing of it.
+
+    Neither `kind` nor `owner` contains a line end.
+    """
+    # A text may have halves of surrogate pairs.
+    return sha256("\n".join((kind, owner, text)).encode(errors="surrogatepass")).digest()
 
 
 class SessionStore(Protocol):

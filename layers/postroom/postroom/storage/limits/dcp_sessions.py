@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,7 @@ from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.side_by_side import side_by_side
 from postroom.net.aws_errors import ConditionFailedError, our_own_fault
 from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_ID_REUSED, DCP_NONCE_INVALID, DCP_SESSION_OVER
-from postroom.protocols.dcp.session_store import NonceUse, RequestUse
+from postroom.protocols.dcp.session_store import NonceUse, RequestUse, row_digest
 from postroom.storage.aws.attributes import ABSENT, PRESENT, TTL, Flag, Item, Number, Text, item, primary_key
 from postroom.storage.aws.table import DynamoTable
 
@@ -137,24 +136,18 @@ def _check_own_nonce(row: Item | None, use: NonceUse) -> None:
 
 
 def _id_of(use: RequestUse) -> _Claimed:
-    return _Claimed(_digest("id", use.peer, use.id), DCP_ID_REUSED)
+    return _Claimed(row_digest("id", use.peer, use.id).hex(), DCP_ID_REUSED)
 
 
 def _stamps_of(use: RequestUse) -> list[_Claimed]:
     """The payload, and the stamp of each owner, in an order that does not depend on the request."""
     owners = [("stamp", owner, use.stamp) for owner in sorted(use.owners) or ("",)]
     found = [("payload", "", use.payload), *owners] if use.payload else owners
-    return [_Claimed(_digest(*each), DCP_DUPLICATE) for each in found]
+    return [_Claimed(row_digest(*each).hex(), DCP_DUPLICATE) for each in found]
 
 
 def _session(dcpsid: str) -> Item:
-    return primary_key(_digest("session", dcpsid, ""))
-
-
-def _digest(kind: str, owner: str, text: str) -> str:
-    """A key that shows nothing of what peers sent. Neither `kind` nor `owner` contains a line end."""
-    # A text may have halves of surrogate pairs.
-    return sha256("\n".join((kind, owner, text)).encode(errors="surrogatepass")).hexdigest()
+    return primary_key(row_digest("session", dcpsid, "").hex())
 
 
 def _milliseconds(until: float) -> int:
