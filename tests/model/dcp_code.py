@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from tests.model.dcp import MARGIN, Nonce, Rules, Run, Scope, State, Step, Target, one_more
 from tests.model.explore import BrokenError, Explored, explore
@@ -30,7 +30,7 @@ from postroom.core.reason import Reason
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.error_payload import ErrorPayload, error_of
 from postroom.protocols.dcp.guardian import FailedOperation, Guardian, PreparedOperation
-from postroom.protocols.dcp.memory_store import MemoryStore
+from postroom.protocols.dcp.memory_store import MemoryStore, RowsOfOneKind
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
 from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_OPERATION_UNKNOWN
@@ -53,6 +53,8 @@ FAILED: Final = ErrorPayload("Error", "for a moment", "EFAILED")
 
 CallResult: TypeAlias = Reason | Literal["failed"] | None
 """What a call brought: a reason, if it refused."""
+
+C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,11 +400,13 @@ def _called(store: SessionStore, call: Call) -> tuple[SessionStore, Reason | Non
     return store, _brought(store, call)
 
 
-def _copied(store: SessionStore) -> SessionStore:
+def _copied(kept: C) -> C:
     """A copy that goes on by itself. Its rows are values: `copy.deepcopy`, which copies them, too, takes most of the
     time of a search."""
-    made = copy(store)
-    vars(made).update({name: copy(rows) for name, rows in vars(store).items() if isinstance(rows, dict)})
+    made = copy(kept)
+    for name, each in vars(kept).items():
+        if isinstance(each, dict | RowsOfOneKind):
+            setattr(made, name, copy(each) if isinstance(each, dict) else _copied(each))
     return made
 
 

@@ -66,7 +66,7 @@ class ForgetfulOfNonces(MemoryStore):
     """It does not know its own step again."""
 
     def use_nonce(self, use: NonceUse) -> None:
-        before = self._sessions.get(row_digest("session", use.dcpsid, ""))
+        before = self._sessions.rows.get(row_digest("session", use.dcpsid, ""))
         if before is not None and before.nonce == use.following:
             raise TheirError(DCP_NONCE_INVALID)
         super().use_nonce(use)
@@ -74,7 +74,7 @@ class ForgetfulOfNonces(MemoryStore):
 
 class ForgetfulOfRequests(MemoryStore):
     def use_request(self, use: RequestUse) -> None:
-        if any(used.mark == use.mark for used in self._used.values()):
+        if any(used.mark == use.mark for kind in (self._own, self._authorized) for used in kind.rows.values()):
             raise TheirError(DCP_DUPLICATE)
         super().use_request(use)
 
@@ -84,13 +84,13 @@ class Reopening(MemoryStore):
 
     def use_nonce(self, use: NonceUse) -> None:
         if use.first:
-            self._sessions.pop(row_digest("session", use.dcpsid, ""), None)
+            self._sessions.rows.pop(row_digest("session", use.dcpsid, ""), None)
         super().use_nonce(use)
 
 
 class WithoutTombstones(MemoryStore):
     def close(self, dcpsid: str) -> None:
-        self._sessions.pop(row_digest("session", dcpsid, ""), None)
+        self._sessions.rows.pop(row_digest("session", dcpsid, ""), None)
 
 
 class InOneSpace(MemoryStore):
@@ -111,7 +111,8 @@ class GivingBackBlindly(MemoryStore):
     def give_back(self, use: RequestUse) -> None:
         own = [row_digest("id", use.peer, use.id)]
         own += [row_digest("stamp", owner, use.stamp) for owner in use.owners or ("",)]
-        self._used = {key: used for key, used in self._used.items() if key not in own}
+        for kind in (self._own, self._authorized):
+            kind.rows = {key: used for key, used in kind.rows.items() if key not in own}
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ halves = st.text("abcXYZ019._~/-", min_size=21, max_size=256)
 def test_a_session_is_known_again_to_its_target_only(half: str, random: bytes) -> None:
     dcpsid = NAMES.new(half, PEER, now=NOW, random=random)
     opened = NAMES.opened(dcpsid, PEER)
-    assert opened == OpenedSession(US, NAMES.first_nonce(dcpsid, PEER), 1_700_000_000 + CONNECT_SECONDS)
+    assert opened == OpenedSession(US, NAMES.first_nonce(dcpsid, PEER), 1_700_000_000 + CONNECT_SECONDS, 1_700_000_000)
     assert NAMES.opened(dcpsid, STRANGER) is None
     assert SessionNames(US, b"t" * 32).opened(dcpsid, PEER) is None
 
@@ -96,7 +96,7 @@ def test_earlier_identities_keep_the_sessions_that_they_opened() -> None:
 
 
 def test_a_connection_has_one_session_with_one_peer() -> None:
-    session = OpenedSession(US, "n", 1.0)
+    session = OpenedSession(US, "n", 1.0, 0.0)
     one = OneSession(ID, PEER, session)
     assert one.opened(ID, PEER) is session
     assert one.opened(ID, STRANGER) is one.opened(ID + "A", PEER) is None

@@ -3,6 +3,7 @@
 import itertools
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -140,34 +141,68 @@ def test_a_payload_is_used_once_whoever_signed_it(store: SessionStore) -> None:
 
 def test_memory_is_limited_and_swept() -> None:
     store = MemoryStore(max_rows=20)
-    store.use_request(REQUEST)
-    store.use_nonce(FIRST)
-    with pytest.raises(NotNowError) as caught:
-        store.use_request(replace(REQUEST, id="2", stamp="2", mark="n1.1"))
-    assert caught.value.reason is DCP_STORE_FULL
-    store.use_request(replace(REQUEST, id="2", stamp="2", mark="n1.1", now=260.5, until=400))
+    for number in range(100):
+        name, now = f"{number}", 100 + number
+        store.use_nonce(replace(FIRST, dcpsid=name, now=now, opened=now, until=300))
+        store.use_request(replace(REQUEST, id=name, stamp=name, mark=name, now=now, dated=now, until=300))
+    assert len(store) <= 60
+    store.use_request(replace(REQUEST, now=360.5, dated=360, until=400))
     assert len(store) == 2
 
 
-@pytest.mark.parametrize("peers", [1, 2, 8, 16])
-def test_no_peer_fills_the_memory_of_the_others(peers: int) -> None:
-    """Each takes a ninth of the free rows at most, and eight ninths stay."""
-    store, stamps = MemoryStore(max_rows=1000), itertools.count()
+def test_peers_with_few_rows_lose_none_to_those_with_many() -> None:
+    """Each stranger has a key of its own, a session, and as many requests as are taken, all at one instant."""
+    store, numbers = MemoryStore(max_rows=400), itertools.count()
+    owner = replace(REQUEST, owners=(), dated=100)
+    store.use_nonce(FIRST)
+    store.use_request(owner)
+    for stranger in range(40):
+        peer = Address(f"{stranger}")
+        store.use_nonce(replace(FIRST, peer=peer, dcpsid=f"{stranger}"))
+        for number in itertools.islice(numbers, 500):
+            used = replace(owner, peer=peer, id=f"{number}", stamp=f"{number}", mark=f"{number}")
+            with suppress(NotNowError):
+                store.use_request(used)
+    assert request_refused(store, replace(owner, mark="again")) is DCP_ID_REUSED
+    store.use_nonce(replace(SECOND, until=300))
+    store.use_nonce(replace(FIRST, peer=JACK, dcpsid="new"))
+    store.use_request(replace(owner, peer=JACK, id="new", stamp="new", mark="new"))
 
-    def use(peer: Address) -> None:
-        number = f"{next(stamps)}"
-        store.use_request(replace(REQUEST, peer=peer, id=number, stamp=number, mark=number))
 
-    def use_as_often_as_possible(peer: Address) -> None:
-        while True:
-            use(peer)
+@pytest.mark.parametrize("owners", [(), (ONES,)])
+def test_what_was_forgotten_before_its_time_is_refused_with_all_that_is_dated_no_later(
+    owners: tuple[Address, ...],
+) -> None:
+    store = MemoryStore(max_rows=16)
 
-    for number in range(peers):
-        with pytest.raises(NotNowError):
-            use_as_often_as_possible(Address(f"{number}"))
-        assert 1000 - len(store) >= 1000 * (8 / 9) ** (number + 1) - 2 * (number + 1)
-    for _ in range((1000 - len(store)) // 9 // 2):
-        use(JACK)
+    def use(name: str, peer: Address, dated: float) -> None:
+        store.use_request(replace(REQUEST, peer=peer, id=name, stamp=name, mark=name, owners=owners, dated=dated))
+
+    for number, dated in enumerate((19, 9, 8, *[30] * (14 if owners else 6))):
+        use(f"{number}", WES, dated)
+    # Whoever signed for one bearer may have signed for another one, too.
+    for peer, dated in [(WES, 10), (WES, 19), *([(JACK, 19)] if owners else [])]:
+        with pytest.raises(NotNowError) as caught:
+            use("another", peer, dated)
+        assert caught.value.reason is DCP_STORE_FULL
+    use("of another peer", JACK, 19.5 if owners else 1)
+
+
+def test_an_id_that_may_have_been_forgotten_is_refused_with_another_stamp_of_an_owner() -> None:
+    store = MemoryStore(max_rows=16)
+    for number in range(9):
+        name = f"{number}"
+        store.use_request(replace(REQUEST, id=name, stamp=name, mark=name, owners=(), dated=number))
+    with pytest.raises(NotNowError):
+        store.use_request(replace(REQUEST, id="0", mark="again", dated=0))
+
+
+def test_a_session_that_goes_on_is_not_the_one_that_is_forgotten() -> None:
+    store = MemoryStore(max_rows=8)
+    store.use_nonce(FIRST)
+    for number in range(20):
+        store.use_nonce(replace(FIRST, dcpsid=f"{number}", opened=number + 1))
+        store.use_nonce(replace(SECOND, nonce=f"n{number + 1}", following=f"n{number + 2}"))
 
 
 def test_what_is_remembered_is_as_large_whatever_peers_chose() -> None:
@@ -185,17 +220,6 @@ def test_what_is_remembered_is_as_large_whatever_peers_chose() -> None:
         tracemalloc.stop()
     assert len(store) == 3000
     assert (after - before) / len(store) < 300
-
-
-def test_what_a_peer_holds_is_counted_down_as_it_is_given_back_and_swept() -> None:
-    store = MemoryStore(max_rows=20)
-    for number in range(100):
-        used = replace(REQUEST, id=f"{number}", stamp=f"{number}", mark=f"{number}")
-        store.use_request(used)
-        store.give_back(used)
-    for number in range(100, 200):
-        now = number * 1000
-        store.use_request(replace(REQUEST, id=f"{number}", stamp="again", mark=f"{number}", now=now, until=now + 1))
 
 
 def test_a_request_that_is_remembered_again_takes_no_more_of_the_memory() -> None:

@@ -133,7 +133,7 @@ class DcpOperations:
         """The use of the stamp of a request to a mailbox, for as long as that could count."""
         validity = read_validity(None if given.body is msgspec.UNSET else msgspec.json.decode(given.body))
         until, use = self.limits.revoked_until(validity, admitted.now), admitted.use(mailbox)
-        return replace(use, stamp=validity.stamp, mark=f"{use.mark} revokes", until=until)
+        return replace(use, stamp=validity.stamp, mark=f"{use.mark} revokes", until=until, dated=validity.time)
 
     def _revoke(self, use: RequestUse) -> PerformedOperation:
         try:

@@ -68,7 +68,7 @@ class ConnectionInitiator(Endpoint):
         half = self._token()[:MIN_HALF]
         self._connect_id, first_nonce = self._ids.new(), self._token()
         until = clock.wall + self._receiver.limits.session_seconds
-        self._session = OpenedSession(self._key.address, first_nonce, until)
+        self._session = OpenedSession(self._key.address, first_nonce, until, clock.wall)
         self._receiver = replace(self._receiver, sessions=ExpectedSession(half, self._session))
         data: JsonValue = {"version": VERSION, "sid": half}
         body = self._body(self._connect_id, NewRequest(new_payload(operations.CONNECT, data)), clock)

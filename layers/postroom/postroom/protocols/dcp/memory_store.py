@@ -1,12 +1,12 @@
 """Sessions and stamps in the memory of a process, which forgets them when it ends."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from heapq import nlargest
+from typing import Final, Generic, TypeVar
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.crypto.ethereum import Address
 from postroom.protocols.dcp.reasons import (
     DCP_DUPLICATE,
     DCP_ID_REUSED,
@@ -17,132 +17,195 @@ from postroom.protocols.dcp.reasons import (
 from postroom.protocols.dcp.session_store import NonceUse, RequestUse, row_digest
 
 MAX_ROWS: Final = 100_000
-"""Sessions, ids and stamps together, some 300 bytes each."""
-_SHARE: Final = 8
-"""A peer may hold one part in this number of the free rows."""
+"""Of each kind, some 300 bytes each."""
+_PART: Final = 8
+"""When there are too many, so many that one part in this number is free again are forgotten at once."""
 _SWEEP_SECONDS: Final = 10
 _KEPT_SECONDS: Final = 60
 """How long what is over is kept, so that a clock that is set back by less revives nothing."""
-
-_Key = bytes
-"""A digest of the kind of what is remembered, whose it is, and its text."""
+_ALL: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Session:
-    peer: Address
-    nonce: str
+class _Row:
+    """What is remembered until a time. `of`: the peer whose it is, or _ALL.
+
+    `since`: when a session was opened, or the date of a request; the same whenever it is used again.
+    """
+
+    of: str
+    since: float
     until: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Session(_Row):
+    nonce: str
     closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _Used:
-    peer: Address
+class _Used(_Row):
     mark: str
-    until: float
+
+
+R = TypeVar("R", bound=_Row)
+
+
+class RowsOfOneKind(Generic[R]):
+    """Rows by their digests, the one that was used longest ago first; at most `most`.
+
+    Beyond that, those who have most rows lose them, the first ones first. From then on, whatever is of them and no
+    later than what they lost may have been lost, and is never taken for new.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.rows: dict[bytes, R] = {}
+        self._lost: dict[str, _Row] = {}
+
+    def put(self, key: bytes, row: R) -> None:
+        """Remember a row, the last one."""
+        self.rows.pop(key, None)
+        self.rows[key] = row
+        if len(self.rows) > self._most:
+            self._lose()
+
+    def may_be_lost(self, of: str, since: float) -> bool:
+        """Whether there may have been such a row."""
+        return any(each in self._lost and since <= self._lost[each].since for each in (of, _ALL))
+
+    def sweep(self, over: float) -> None:
+        """Forget what was remembered until a time before `over`."""
+        self.rows = {key: row for key, row in self.rows.items() if row.until >= over}
+        self._lost = {of: row for of, row in self._lost.items() if row.until >= over}
+
+    def _lose(self) -> None:
+        later: Counter[str] = Counter()
+        ranked = []
+        for place, (key, row) in enumerate(reversed(self.rows.items())):
+            ranked.append((later[row.of], place, key))
+            later[row.of] += 1
+        free = len(self.rows) - self._most + self._most // _PART
+        for *_, key in nlargest(free, ranked):
+            row = self.rows.pop(key)
+            self._note_lost(row.of, row)
+        if len(self._lost) > self._most // _PART:
+            # Of too many peers; then everybody counts as one of them.
+            lost, self._lost = self._lost, {}
+            for each in lost.values():
+                self._note_lost(_ALL, each)
+
+    def _note_lost(self, of: str, row: _Row) -> None:
+        known = self._lost.get(of, row)
+        self._lost[of] = _Row(of, max(row.since, known.since), max(row.until, known.until))
 
 
 class MemoryStore:
-    """A session store in memory. `max_rows`: what it remembers at most.
+    """A session store in memory. `max_rows`: of each kind that it remembers at most.
 
-    A peer may hold an eighth of the rows that are free: one alone holds a ninth of all, and each further one less. A
-    stranger with many keys leaves little to others all the same.
+    What it forgets before the time is refused from then on, with all that is no later: so nothing counts twice, and
+    whoever comes afterwards is served, however many keys strangers have.
+
+    - Sessions: the peers with most lose those that they used longest ago (DCP_SESSION_OVER).
+    - Ids, and stamps of requests that nobody authorized: the peers with most lose the first ones. Requests of these
+      peers that are dated no later than the lost ones are refused (DCP_STORE_FULL).
+    - Stamps of owners, and authorized payloads: the first ones are lost. They may have more than one bearer, so that
+      everybody's authorized requests that are dated no later are refused (DCP_STORE_FULL). Strangers who send as many
+      in a minute as are remembered make cheques count for a minute only: where cheques must count longer, use more
+      rows, or another store.
     """
 
     def __init__(self, *, max_rows: int = MAX_ROWS) -> None:
-        self._max_rows = max_rows
-        self._sessions: dict[_Key, _Session] = {}
-        self._used: dict[_Key, _Used] = {}
-        self._rows: Counter[Address] = Counter()
-        """How many of them each peer holds."""
+        self._sessions: RowsOfOneKind[_Session] = RowsOfOneKind(max_rows)
+        self._own: RowsOfOneKind[_Used] = RowsOfOneKind(max_rows)
+        self._authorized: RowsOfOneKind[_Used] = RowsOfOneKind(max_rows)
         self._next_sweep = 0.0
 
     def __len__(self) -> int:
         """How many sessions, ids and stamps are remembered."""
-        return len(self._sessions) + len(self._used)
+        return sum(len(kind.rows) for kind in (self._sessions, self._own, self._authorized))
 
     def use_nonce(self, use: NonceUse) -> None:
         """Replace a session's nonce by the following one; see SessionStore."""
         self._sweep(use.now)
-        key = _session(use.dcpsid)
-        session = self._sessions.get(key)
-        if session is None and use.first:
-            self._check_space(use.peer)
-            self._sessions[key] = _Session(use.peer, use.following, use.until)
-            self._rows[use.peer] += 1
-        elif session is None or session.closed or session.until < use.now:
+        key = row_digest("session", use.dcpsid, "")
+        session = self._sessions.rows.get(key)
+        if session is None:
+            if not use.first or self._sessions.may_be_lost(use.peer, use.opened):
+                raise TheirError(DCP_SESSION_OVER)
+        elif session.closed or session.until < use.now:
             raise TheirError(DCP_SESSION_OVER)
-        elif session.nonce == use.nonce:
-            self._sessions[key] = replace(session, nonce=use.following, until=use.until)
-        elif session.nonce != use.following:
+        elif session.nonce not in (use.nonce, use.following):
             raise TheirError(DCP_NONCE_INVALID)
+        self._sessions.put(key, _Session(use.peer, use.opened, use.until, use.following))
 
     def use_request(self, use: RequestUse) -> None:
-        """Remember the id and the stamp of a request; see SessionStore."""
+        """Remember the id and the stamp of a request; see SessionStore. Raises NotNowError(DCP_STORE_FULL), too."""
         self._sweep(use.now)
-        name, *stamps = _keys(use)
-        if self._is_taken(name, use):
+        name = row_digest("id", use.peer, use.id)
+        if self._is_taken(self._own, name, use):
             raise TheirError(DCP_ID_REUSED)
-        self._take_stamps(stamps, use)
-        self._take(name, use)
+        self._check_stamps(use)
+        if self._own.may_be_lost(use.peer, use.dated):
+            raise NotNowError(DCP_STORE_FULL)
+        self._own.put(name, _used(use, use.peer))
+        self._take_stamps(use)
 
     def revoke(self, use: RequestUse) -> None:
         """Remember the stamp of a request that is revoked, and no id; see SessionStore."""
         self._sweep(use.now)
-        _, *stamps = _keys(use)
-        self._take_stamps(stamps, use)
+        self._check_stamps(use)
+        self._take_stamps(use)
 
     def give_back(self, use: RequestUse) -> None:
         """Forget the use of an id and a stamp, if it is still this one."""
-        for key in _keys(use):
-            if key in self._used and self._used[key].mark == use.mark:
-                self._rows[self._used.pop(key).peer] -= 1
+        kind, _ = self._stamps_of(use)
+        for of, key in ((self._own, row_digest("id", use.peer, use.id)), *((kind, key) for key in _stamps(use))):
+            if key in of.rows and of.rows[key].mark == use.mark:
+                del of.rows[key]
 
     def close(self, dcpsid: str) -> None:
         """Close a session for good."""
-        key = _session(dcpsid)
-        if key in self._sessions:
-            self._sessions[key] = replace(self._sessions[key], closed=True)
+        key, rows = row_digest("session", dcpsid, ""), self._sessions.rows
+        if key in rows:
+            rows[key] = replace(rows[key], closed=True)
 
-    def _take_stamps(self, stamps: Sequence[_Key], use: RequestUse) -> None:
-        if any(self._is_taken(stamp, use) for stamp in stamps):
+    def _check_stamps(self, use: RequestUse) -> None:
+        kind, of = self._stamps_of(use)
+        if any(self._is_taken(kind, key, use) for key in _stamps(use)):
             raise TheirError(DCP_DUPLICATE)
-        self._check_space(use.peer)
-        for stamp in stamps:
-            self._take(stamp, use)
-
-    def _take(self, key: _Key, use: RequestUse) -> None:
-        if key in self._used:
-            self._rows[self._used[key].peer] -= 1
-        self._used[key] = _Used(use.peer, use.mark, use.until)
-        self._rows[use.peer] += 1
-
-    def _is_taken(self, key: _Key, use: RequestUse) -> bool:
-        used = self._used.get(key)
-        return used is not None and used.until >= use.now and used.mark != use.mark
-
-    def _check_space(self, peer: Address) -> None:
-        if self._rows[peer] * _SHARE >= self._max_rows - len(self):
+        if kind.may_be_lost(of, use.dated):
             raise NotNowError(DCP_STORE_FULL)
+
+    def _take_stamps(self, use: RequestUse) -> None:
+        kind, of = self._stamps_of(use)
+        for key in _stamps(use):
+            kind.put(key, _used(use, of))
+
+    def _stamps_of(self, use: RequestUse) -> tuple[RowsOfOneKind[_Used], str]:
+        """Where the stamps of a request are, and of whom."""
+        return (self._authorized, _ALL) if use.owners else (self._own, use.peer)
+
+    @staticmethod
+    def _is_taken(kind: RowsOfOneKind[_Used], key: bytes, use: RequestUse) -> bool:
+        used = kind.rows.get(key)
+        return used is not None and used.until >= use.now and used.mark != use.mark
 
     def _sweep(self, now: float) -> None:
         if now < self._next_sweep:
             return
         self._next_sweep = now + _SWEEP_SECONDS
-        over = now - _KEPT_SECONDS
-        self._sessions = {key: each for key, each in self._sessions.items() if each.until >= over}
-        self._used = {key: each for key, each in self._used.items() if each.until >= over}
-        self._rows = Counter(each.peer for rows in (self._sessions, self._used) for each in rows.values())
+        for kind in (self._sessions, self._own, self._authorized):
+            kind.sweep(now - _KEPT_SECONDS)
 
 
-def _session(dcpsid: str) -> _Key:
-    return row_digest("session", dcpsid, "")
-
-
-def _keys(use: RequestUse) -> Iterator[_Key]:
-    yield row_digest("id", use.peer, use.id)
+def _stamps(use: RequestUse) -> Iterator[bytes]:
     if use.payload:
         yield row_digest("payload", "", use.payload)
     for owner in use.owners or ("",):
         yield row_digest("stamp", owner, use.stamp)
+
+
+def _used(use: RequestUse, of: str) -> _Used:
+    return _Used(of, use.dated, use.until, use.mark)

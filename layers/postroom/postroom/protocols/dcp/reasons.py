@@ -48,4 +48,4 @@ WATCH_REPLACED = retry("WatchReplaced", 503, DCP, 'decision "WebSockets"',
 DCP_TARGET_STARTING = retry("DcpTargetStarting", 503, DCP, "DCP: Target Startup Notes",
     "The target does not know yet which requests it received before it was started.")
 DCP_STORE_FULL = retry("DcpStoreFull", 503, DCP, "DCP: Target Startup Notes",
-    "The target cannot remember more sessions and stamps at the moment.")
+    "The target may have forgotten a request of this date, because it was sent too many: date another one now.")

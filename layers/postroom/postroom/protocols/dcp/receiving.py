@@ -192,7 +192,15 @@ class Admitted:
         owners = tuple(sorted(self.resources)) if owner is None else (owner,)
         payload = self.digest if owner is None and self.resources else ""
         return RequestUse(
-            self.peer, self.request.id, self.validity.stamp, owners, self.mark, self.now, self.until, payload
+            self.peer,
+            self.request.id,
+            self.validity.stamp,
+            owners,
+            self.mark,
+            self.now,
+            self.until,
+            payload,
+            self.validity.time,
         )
 
 
@@ -295,7 +303,7 @@ class Receiver:
             raise TheirError(DCP_SESSION_OVER)
         following = self.new_nonce()
         until = max(now + self.limits.session_seconds, known.first_until)
-        self.store.use_nonce(NonceUse(peer, dcpsid, message.nonce or "", following, first, now, until))
+        self.store.use_nonce(NonceUse(peer, dcpsid, message.nonce or "", following, first, now, until, known.opened))
         match message:
             case Request() as request:
                 return ReceivedRequests(peer, known.identity, dcpsid, (request,), None, following, now)

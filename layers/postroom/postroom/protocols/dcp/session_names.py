@@ -29,14 +29,15 @@ _ID: Final = re.compile(rf"[A-Za-z0-9._~/-]{{{MIN_HALF + 1 + _HALF_LENGTH},{2 * 
 
 @dataclass(frozen=True, slots=True)
 class OpenedSession:
-    """What the id of a session tells. `identity`: the address that it was opened at.
+    """What the id of a session tells. `identity`: the address that it was opened at; `opened`: when.
 
-    `first_nonce`: of its first message; `first_until`: when that can no longer be used, in seconds since the epoch.
+    `first_nonce`: of its first message; `first_until`: when that can no longer be used. Times: seconds since the epoch.
     """
 
     identity: Address
     first_nonce: str
     first_until: float
+    opened: float = 0.0
 
 
 class SessionIds(Protocol):
@@ -70,7 +71,7 @@ class SessionNames:
         if not hmac.compare_digest(dcpsid, self._name(initiators_half, peer, head)):
             return None
         opened = int.from_bytes(head[:_TIME_BYTES])
-        return OpenedSession(self.identity, self.first_nonce(dcpsid, peer), opened + CONNECT_SECONDS)
+        return OpenedSession(self.identity, self.first_nonce(dcpsid, peer), opened + CONNECT_SECONDS, opened)
 
     def first_nonce(self, dcpsid: str, peer: Address) -> str:
         """The nonce of a session's first message."""

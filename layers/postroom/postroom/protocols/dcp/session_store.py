@@ -17,7 +17,8 @@ class NonceUse:
 
     `following`: the nonce after it, which is new in each run, so that a store knows a step that it made before;
     `first`: `nonce` is the session's first one, and the session is remembered from now on; `until`: how long, until its
-    next use says otherwise, and no shorter than its first nonce can be used; `peer`: whose session it is.
+    next use says otherwise, and no shorter than its first nonce can be used; `peer`: whose session it is; `opened`:
+    when.
     """
 
     peer: Address
@@ -27,6 +28,7 @@ class NonceUse:
     first: bool
     now: float
     until: float
+    opened: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class RequestUse:
     `peer`: whose id it is. `owners`: whose stamp it is, in an order that does not depend on the request; none: the
     stamp is in the space that all requests share that nobody authorized. `payload`: a digest of the authorized payload,
     so that it does not count again with other signatures; "": its owner is the same whoever signed it. `mark`: unique
-    to this request in this run; `until`: how long it is remembered.
+    to this request in this run; `until`: how long it is remembered; `dated`: when its sender says it was made.
     """
 
     peer: Address
@@ -47,6 +49,7 @@ class RequestUse:
     now: float
     until: float
     payload: str = ""
+    dated: float = 0.0
 
 
 def row_digest(kind: str, owner: str, text: str) -> bytes:

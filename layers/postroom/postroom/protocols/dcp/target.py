@@ -53,7 +53,7 @@ class ConnectionTarget(Endpoint):
         dcpsid = names.new(connect.half, connect.peer, now=clock.wall, random=self._random(RANDOM_BYTES))
         first_nonce = names.first_nonce(dcpsid, connect.peer)
         until = clock.wall + self._receiver.limits.session_seconds
-        session = OneSession(dcpsid, connect.peer, OpenedSession(self._key.address, first_nonce, until))
+        session = OneSession(dcpsid, connect.peer, OpenedSession(self._key.address, first_nonce, until, clock.wall))
         self.dcpsid = dcpsid
         self._receiver = replace(self._receiver, sessions=session)
         self._outgoing.nonce = connect.nonce
