@@ -393,6 +393,7 @@ def strangers_requests(stranger: Peer) -> dict[str, Json]:
         "a watch": stranger.request("watch", shop, keys=keys),
         "a keepalive": stranger.request("keepalive", keys=keys),
         "expired": stranger.request("status", shop, keys=keys, validity={"time": 1}),
+        "a close": stranger.request("close", keys=keys),
     }
 
 
@@ -420,13 +421,15 @@ def test_a_message_of_a_stranger_costs_one_write(api: ApiStack, dcp: DcpApi, mon
     """That of its nonce: stamps are taken when operation, mailbox and owner are known."""
     stranger = dcp.peer(JACK)
     requests = strangers_requests(stranger)
+    close = requests.pop("a close")
     calls: list[str] = []
     note_calls(api, monkeypatch, calls)
-    for _ in range(2):
+    for sent, allowed in ((requests, 1), (requests, 1), ({**requests, "a close": close}, 2)):
         calls.clear()
-        answers = batch_of(stranger, *requests.values())
-        assert [code(each) for each in answers].count("") == 1, "the keepalive"
+        answers = batch_of(stranger, *sent.values())
+        assert [code(each) for each in answers].count("") == allowed, "the keepalive, and the close"
         assert [each for each in calls if each.startswith(("Put", "Update", "Delete"))] == ["UpdateItem"]
+    assert code(stranger.send(stranger.request("keepalive"))) == "EINVAL", "the session is over"
 
 
 def test_a_read_that_fails_on_our_side_may_be_sent_again_and_a_write_may_not(

@@ -276,7 +276,7 @@ class Target:
         on = run._replace(phase="stamp", again=False)
         if self.rules.nonce == "read, then write":
             yield ("read the nonce", s, (run._replace(phase="nonce written"),)) if good else ("EINVAL", s, ())
-        elif run.again and row is not None and row.nonce == run.mark and not row.closed:
+        elif run.again and row is not None and row.nonce == run.mark:
             self._check_own()
             yield "nonce again, known as its own", s, (on,)
         elif good:
@@ -295,8 +295,18 @@ class Target:
         if session in s.over:
             raise BrokenError("REVIVED: a closed session let a message pass")
         until = self.scope.opens if self.rules.tombstones == "outlive" else -1
-        sessions = put(s.sessions, session, Session(run.mark, False, until))
+        closes = self._closes(s, run)
+        sessions = put(s.sessions, session, Session(run.mark, closes, until))
+        if closes:
+            s = s._replace(over=s.over | {session})
+            if self.rules.closed == "deleted":
+                sessions = removed(sessions, session)
         return s._replace(sessions=sessions, passed=tuple(sorted([*s.passed, (session, run.nonce)], key=repr)))
+
+    def _closes(self, s: State, run: Run) -> bool:
+        """Whether a payload closes the session, which is done with the nonce."""
+        payloads = [self.scope.payloads[number] for number in self.scope.messages[run.message].payloads]
+        return any(each.operation == "close" and self._is_valid(s, run, each) for each in payloads)
 
     def _check_own(self) -> None:
         if self.rules.own == "refused":
@@ -356,13 +366,10 @@ class Target:
         return s._replace(stamps=put(s.stamps, self._key(run), row), tried=tried)
 
     def _operation(self, s: State, run: Run) -> RunSteps:
-        payload, session = self._payload(run), self.scope.messages[run.message].session
-        on = self._next(run)
-        if payload.operation == "close":
-            yield "close", self._closed(s, session), (on,)
-        elif isinstance(payload.operation, Revoke):
+        payload, on = self._payload(run), self._next(run)
+        if isinstance(payload.operation, Revoke):
             yield "revoke", self._revoked(s, run, payload, payload.operation.stamp), (on,)
-        elif payload.operation == "none":
+        elif payload.operation in ("close", "none"):
             yield "nothing to do", s, (on,)
         else:
             effect = s._replace(done=one_more(s.done, self._number(run)))
@@ -373,13 +380,6 @@ class Target:
                 yield "operation fails", s._replace(failures=s.failures - 1), (then,)
                 if payload.operation == "write":
                     yield "operation takes effect, and fails", effect._replace(failures=s.failures - 1), (then,)
-
-    def _closed(self, s: State, session: str) -> State:
-        row = dict(s.sessions).get(session)
-        left = removed(s.sessions, session)
-        if row is not None and self.rules.closed == "tombstone":
-            left = put(s.sessions, session, row._replace(closed=True))
-        return s._replace(sessions=left, over=s.over | {session})
 
     def _revoked(self, s: State, run: Run, payload: Payload, stamp: str) -> State:
         """A stamp that is there stays: the cheque was presented before."""

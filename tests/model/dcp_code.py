@@ -91,7 +91,6 @@ STEPS: Final = {
     "stamp again, known as its own": CodeStep("use_request"),
     "EDUP": CodeStep("use_request", DCP_DUPLICATE, code="EDUP"),
     "not authorized": CodeStep(None, code=_REFUSED),
-    "close": CodeStep("close", code=""),
     "nothing to do": CodeStep(None, code=""),
     "operation": CodeStep("perform", code="", takes_effect=True),
     "operation fails": CodeStep("perform", "failed", code=FAILED.code),
@@ -123,9 +122,6 @@ class StoppingStore:
 
     def give_back(self, use: RequestUse) -> None:
         self.made("give_back", use)
-
-    def close(self, dcpsid: str) -> None:
-        self.made("close", dcpsid)
 
     def perform(self, admitted: Admitted) -> "JsonValue | FailedOperation":
         result = self.made("perform", (admitted.request.id, not _ADDRESSES.isdisjoint(admitted.resources)))

@@ -89,8 +89,10 @@ class Reopening(MemoryStore):
 
 
 class WithoutTombstones(MemoryStore):
-    def close(self, dcpsid: str) -> None:
-        self._sessions.rows.pop(row_digest("session", dcpsid, ""), None)
+    def use_nonce(self, use: NonceUse) -> None:
+        super().use_nonce(use)
+        if use.closes:
+            self._sessions.rows.pop(row_digest("session", use.dcpsid, ""), None)
 
 
 class InOneSpace(MemoryStore):

@@ -93,6 +93,21 @@ def test_a_closed_session_stays_closed_for_each_of_its_nonces(store: SessionStor
         assert nonce_refused(store, use) is DCP_SESSION_OVER
 
 
+def test_a_message_that_closes_its_session_is_the_last_one_and_known_again(store: SessionStore) -> None:
+    store.use_nonce(FIRST)
+    last = replace(SECOND, closes=True)
+    for _ in range(2):
+        store.use_nonce(last)
+    for use in (FIRST, SECOND, replace(last, following="other"), replace(SECOND, nonce="n2", following="n3")):
+        assert nonce_refused(store, use) is DCP_SESSION_OVER
+
+
+def test_a_session_may_be_closed_by_its_first_message(store: SessionStore) -> None:
+    store.use_nonce(replace(FIRST, closes=True))
+    for use in (replace(FIRST, following="other"), SECOND):
+        assert nonce_refused(store, use) is DCP_SESSION_OVER
+
+
 def test_an_id_is_used_once_by_its_peer(store: SessionStore) -> None:
     store.use_request(REQUEST)
     assert request_refused(store, replace(REQUEST, stamp="other", mark="n1.1")) is DCP_ID_REUSED

@@ -136,9 +136,7 @@ class Guardian:
         try:
             admitted = self.receiver.admit(received, index)
             if operations.is_answered_without_result(admitted.operation, routes_v3=self.routes_v3):
-                # Nothing is written for these: to repeat one changes nothing, and its nonce counts once.
-                if admitted.operation == operations.CLOSE:
-                    self.receiver.store.close(received.dcpsid)
+                # Nothing more is written for these: to repeat one changes nothing, and its nonce counts once.
                 return None
             prepared = prepare(admitted)
             self.receiver.count(admitted, prepared.owner)

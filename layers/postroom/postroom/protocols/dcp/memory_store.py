@@ -134,11 +134,11 @@ class MemoryStore:
         if session is None:
             if not use.first or self._sessions.may_be_lost(use.peer, use.opened):
                 raise TheirError(DCP_SESSION_OVER)
-        elif session.closed or session.until < use.now:
+        elif session.until < use.now or (session.closed and not (use.closes and session.nonce == use.following)):
             raise TheirError(DCP_SESSION_OVER)
         elif session.nonce not in (use.nonce, use.following):
             raise TheirError(DCP_NONCE_INVALID)
-        self._sessions.put(key, _Session(use.peer, use.opened, use.until, use.following))
+        self._sessions.put(key, _Session(use.peer, use.opened, use.until, use.following, use.closes))
 
     def use_request(self, use: RequestUse) -> None:
         """Remember the id and the stamp of a request; see SessionStore. Raises NotNowError(DCP_STORE_FULL), too."""

@@ -6,6 +6,7 @@ before the signature is verified, and nothing is written before that.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -303,12 +304,21 @@ class Receiver:
             raise TheirError(DCP_SESSION_OVER)
         following = self.new_nonce()
         until = max(now + self.limits.session_seconds, known.first_until)
-        self.store.use_nonce(NonceUse(peer, dcpsid, message.nonce or "", following, first, now, until, known.opened))
-        match message:
-            case Request() as request:
-                return ReceivedRequests(peer, known.identity, dcpsid, (request,), None, following, now)
-            case RequestBatch() as batch:
-                return ReceivedRequests(peer, known.identity, dcpsid, batch.requests, batch.id, following, now)
+        requests, batch_id = (message.requests, message.id) if isinstance(message, RequestBatch) else ((message,), None)
+        received = ReceivedRequests(peer, known.identity, dcpsid, requests, batch_id, following, now)
+        nonce, closes = message.nonce or "", any(self._closes(received, index) for index in range(len(requests)))
+        self.store.use_nonce(NonceUse(peer, dcpsid, nonce, following, first, now, until, known.opened, closes))
+        return received
+
+    def _closes(self, received: ReceivedRequests, index: int) -> bool:
+        """Whether one of the requests closes the session, which is done with the use of its nonce, in one write."""
+        request = received.requests[index]
+        if isinstance(request, MalformedRequest) or request.payload.operation != operations.CLOSE:
+            return False
+        with suppress(TheirError, NotNowError):
+            self.admit(received, index)
+            return True
+        return False
 
     def _authorized(self, request: Request, peer: Address) -> tuple[frozenset[Address], str]:
         """The resources that authorized a request in full, and the digest of its payload if one is named."""

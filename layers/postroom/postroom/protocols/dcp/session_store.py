@@ -18,7 +18,7 @@ class NonceUse:
     `following`: the nonce after it, which is new in each run, so that a store knows a step that it made before;
     `first`: `nonce` is the session's first one, and the session is remembered from now on; `until`: how long, until its
     next use says otherwise, and no shorter than its first nonce can be used; `peer`: whose session it is; `opened`:
-    when.
+    when; `closes`: the message closes it for good.
     """
 
     peer: Address
@@ -29,6 +29,7 @@ class NonceUse:
     now: float
     until: float
     opened: float = 0.0
+    closes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

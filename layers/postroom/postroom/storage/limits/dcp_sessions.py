@@ -60,10 +60,14 @@ class DcpSessions:
         }
         if not use.first:
             values |= {":nonce": _NONCE.encode(use.nonce), ":now": _UNTIL.encode(int(use.now * 1000))}
+        change = f"SET {_NONCE} = :following, {_UNTIL} = :until, {TTL} = :ttl"
+        if use.closes:
+            change += f", {_CLOSED} = :true"
+            values[":true"] = _CLOSED.encode(True)
         try:
             self._table.change(
                 _session(use.dcpsid),
-                f"SET {_NONCE} = :following, {_UNTIL} = :until, {TTL} = :ttl",
+                change,
                 values,
                 ABSENT if use.first else _IS_NEXT,
             )
@@ -129,9 +133,12 @@ class DcpSessions:
 
 def _check_own_nonce(row: Item | None, use: NonceUse) -> None:
     """Check that the row was written by this very use, whose answer was lost. Raises TheirError."""
-    if not row or _CLOSED.is_in(row) or _UNTIL.read(row) < use.now * 1000:
+    if not row or _UNTIL.read(row) < use.now * 1000:
         raise TheirError(DCP_SESSION_OVER)
-    if _NONCE.read(row) != use.following:
+    is_own = _NONCE.read(row) == use.following
+    if _CLOSED.is_in(row) and not (use.closes and is_own):
+        raise TheirError(DCP_SESSION_OVER)
+    if not is_own:
         raise TheirError(DCP_NONCE_INVALID)
 
 
