@@ -193,18 +193,48 @@ def test_what_happens_to_a_session_after_it_was_read_is_read_before_it_is_replac
     assert watching(targets) == [session(MAX_SESSIONS), *map(session, range(1, MAX_SESSIONS))]
 
 
+def fail_behind_its_effect(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    call = getattr(DynamoTable, name)
+
+    def lost(*arguments: Any) -> None:
+        call(*arguments)
+        raise NotNowError(STORE_UNAVAILABLE)
+
+    monkeypatch.setattr(DynamoTable, name, lost)
+
+
+@pytest.mark.parametrize("number", [0, MAX_SESSIONS], ids=["its own earlier watch", "another session"])
+def test_a_session_whose_row_was_put_waits_and_what_it_replaced_is_told_also_if_the_answer_was_lost(
+    targets: NotificationTargets, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    for each in range(MAX_SESSIONS):
+        watch(targets, each, at=each)
+    fail_behind_its_effect(monkeypatch, "put")
+    replaced = watch(targets, number, "late", at=101)
+    assert replaced is not None
+    assert WatchingSession.decode(replaced.to) == session(0)
+    assert session(number, "late") in watching(targets)
+
+
+def test_a_session_whose_row_was_not_put_is_refused_and_replaces_nothing(
+    targets: NotificationTargets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch(targets, 1)
+    with monkeypatch.context() as broken:
+        broken.setattr(DynamoTable, "put", lambda *_: (_ for _ in ()).throw(NotNowError(STORE_UNAVAILABLE)))
+        with pytest.raises(NotNowError):
+            watch(targets, 1, "late")
+    assert watching(targets) == [session(1)]
+
+
 def test_a_session_whose_row_may_have_been_put_is_taken_out_before_its_owner_is_refused(
     targets: NotificationTargets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = DynamoTable.put
-
-    def lost(*arguments: Any) -> None:
-        put(*arguments)
-        raise NotNowError(STORE_UNAVAILABLE)
-
-    monkeypatch.setattr(DynamoTable, "put", lost)
-    with pytest.raises(NotNowError):
-        watch(targets, 1)
+    with monkeypatch.context() as broken:
+        fail_behind_its_effect(broken, "put")
+        fail_behind_its_effect(broken, "get")
+        with pytest.raises(NotNowError):
+            watch(targets, 1)
     assert watching(targets) == []
 
 

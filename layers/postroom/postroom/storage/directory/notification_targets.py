@@ -113,7 +113,7 @@ class NotificationTargets:
 
         Returns what it took the place of, also an earlier watch of its own, which is to be told, unless it is being
         told of mail: a second response would end it. A notification that failed is not sent again, because its target
-        is gone.
+        is gone. If the table neither takes the row nor can be read, what it may have taken the place of is not known.
         """
         for _ in range(_TRIES_AT_SLOTS):
             slot, old = _slot_for(session, [each for each in self.of(mailbox) if each.kind is TargetKind.SESSION])
@@ -122,14 +122,14 @@ class NotificationTargets:
                 challenge=0,
             )  # fmt: skip
             try:
-                if self._put(target, instead_of=old):
-                    is_notified_now = old is not None and old.retry and not old.failing_since_ms
-                    return None if is_notified_now else old
+                is_put = self._put(target, instead_of=old)
             except NotNowError:
-                # It may have been put, and the owner is told that it was not.
-                with suppress(NotNowError):
-                    self.remove(mailbox, target.id)
-                raise
+                if not self._is_put(target):
+                    raise
+                is_put = True
+            if is_put:
+                is_notified_now = old is not None and old.retry and not old.failing_since_ms
+                return None if is_notified_now else old
         raise NotNowError(STORE_UNAVAILABLE, "too many sessions begin to wait for mail of this mailbox at once")
 
     def remove(self, mailbox: str, target_id: str) -> bool:
@@ -245,6 +245,16 @@ class NotificationTargets:
                 as_read = f"({_ID} = :old AND {_AGAIN} = :again)"
                 values[":again"] = _AGAIN.encode(instead_of.retry.notification)
         return self._table.put(row, f"{_ID} = :id OR {as_read}", values) is None
+
+    def _is_put(self, target: NotificationTarget) -> bool:
+        """Whether a target is there whose put failed; if that cannot be found out, it is taken out."""
+        try:
+            return self.find(target.mailbox, target.id) is not None
+        except NotNowError:
+            # The owner is told that it was not put.
+            with suppress(NotNowError):
+                self.remove(target.mailbox, target.id)
+            return False
 
     def _update(self, target: NotificationTarget, change: str, values: Values, condition: str) -> bool:
         """Change a target, if it still exists and `condition` holds; True: it was changed."""
