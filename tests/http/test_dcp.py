@@ -795,6 +795,21 @@ def test_signing_out_revokes_what_was_authorized_before_and_in_the_minute_after(
     assert present(dcp.peer(WES), cheque(dcp, WES, "status", stamp="after"))["success"]
 
 
+def test_a_cheque_that_is_dated_more_than_a_minute_after_signing_out_is_revoked_by_itself(
+    api: ApiStack, dcp: DcpApi, signed_in: Owner
+) -> None:
+    """Its date does not say that it was written before."""
+    dated = {seconds: cheque(dcp, WES, "status", time=int(NOW) + seconds, stamp=f"{seconds}") for seconds in (59, 120)}
+    revoked = cheque(dcp, WES, "status", time=int(NOW) + 120, stamp="revoked")
+    signed_in.ask("POST", "/sign-out")
+    api.clock.now = NOW + 130
+    assert revoke(dcp.peer(OWNER), revoked["payload"]["validity"])["success"]
+    wes = dcp.peer(WES)
+    assert code(present(wes, dated[59])) == "DcpAuthorizationRevoked"
+    assert code(present(wes, revoked)) == "EDUP"
+    assert present(wes, dated[120])["success"]
+
+
 def test_a_key_that_is_taken_away_authorizes_nothing(api: ApiStack, dcp: DcpApi) -> None:
     written = cheque(dcp, WES)
     api.mailboxes.set_keys(SHOP, api.mailboxes.find(SHOP).keys[:1])

@@ -34,7 +34,7 @@ DCP_ID_REUSED = refusal("DcpIdReused", 200, DCP, "DCP: Connection.Request; Error
 DCP_DUPLICATE = refusal("DcpDuplicate", 200, DCP, "DCP: Validity; Error Codes: EDUP",
     "A request with the same stamp was received before.")
 DCP_AUTHORIZATION_REVOKED = refusal("DcpAuthorizationRevoked", 401, DCP, 'decision "Revocation"',
-    "The owner has signed out since the request was authorized, or less than a minute before.")
+    "The owner has signed out since the date of the request, or less than a minute before it.")
 ANSWER_TOO_LARGE = refusal("AnswerTooLarge", 200, DCP, 'decision "The mailbox as a resource"',
     "The answer is larger than a message may be; request fewer messages, or a range.")
 DCP_OPERATION_UNKNOWN = refusal("DcpOperationUnknown", 200, DCP, "DCP: Error Codes: EINVAL",
