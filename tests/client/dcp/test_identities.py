@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from tests.protocols.dcp.guarded import JACK, US, WES
 
-from postroom.client.dcp import IdentityCache, IdentityFile, IdentityMemory
+from postroom.client.dcp import AsyncConnection, IdentityCache, IdentityFile, IdentityMemory
 from postroom.core.errors import SettingsError
+from postroom.crypto.ethereum_keys import EthereumKey
 
 ONE, OTHER = "https://one.example/dcp", "https://other.example/dcp"
 
@@ -26,6 +27,22 @@ def test_the_address_of_a_target_is_known_until_it_is_cleared(cache: IdentityCac
     cache.clear()
     assert cache.address_at(OTHER) is None
     cache.clear()
+
+
+@pytest.mark.parametrize(
+    "identity", [US.address, f"0x{US.address}", US.address.lower(), US], ids=["address", "0x", "lower case", "key"]
+)
+def test_a_connection_forgets_the_targets_of_an_identity_however_it_is_named(identity: str | EthereumKey) -> None:
+    cache = IdentityMemory()
+    cache.remember(ONE, US.address)
+    cache.remember(OTHER, WES.address)
+    connection = AsyncConnection("memory:", JACK, identities=cache)
+    connection.clear_identity_cache(identity)
+    assert (cache.address_at(ONE), cache.address_at(OTHER)) == (None, WES.address)
+    with pytest.raises(ValueError, match="40 hex digits"):
+        connection.clear_identity_cache("")
+    connection.clear_identity_cache()
+    assert cache.address_at(OTHER) is None
 
 
 def test_a_file_outlives_the_process_and_has_addresses_as_the_reference_writes_them(tmp_path: Path) -> None:

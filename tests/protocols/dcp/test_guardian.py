@@ -530,6 +530,15 @@ def test_an_id_is_used_once_by_a_peer_connection_request(bank: Bank, owner: Peer
     assert code(other.send(other.request("add", 4, id="7"))) == ""
 
 
+def test_a_batch_may_have_the_id_of_an_earlier_one_for_it_counts_once_by_its_nonce(bank: Bank, owner: Peer) -> None:
+    batch = owner.batch(owner.request("add", 1))
+    owner.send(batch)
+    assert code(owner.bank.answer(owner.signed(batch))) == "EINVAL"
+    answer = owner.send(owner.batch(owner.request("add", 2), id=batch["id"]))
+    assert [each["success"] for each in answer["payload"]] == [True, True]
+    assert bank.done == [("add", 1), ("add", 2)]
+
+
 @pytest.mark.parametrize("stamp", ["s", "__proto__", "\ud800", "é" * 1000])
 def test_a_stamp_is_used_once_in_all_sessions(bank: Bank, owner: Peer, stamp: str) -> None:
     owner.send(owner.request("add", 1, validity={"stamp": stamp}))

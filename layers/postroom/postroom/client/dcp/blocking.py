@@ -143,9 +143,9 @@ class Connection:
         """The result of an asynchronous function that uses the connection, in its thread."""
         return self._call(work, self._connection)
 
-    def clear_identity_cache(self, address: Address | None = None) -> None:
-        """Forget the targets with an address, so that they may have another one; None: all."""
-        self._connection.clear_identity_cache(address)
+    def clear_identity_cache(self, identity: str | EthereumKey | None = None) -> None:
+        """As AsyncConnection.clear_identity_cache."""
+        self._connection.clear_identity_cache(identity)
 
     def close(self) -> None:
         """Close the connection for good, behind all that was sent, and end its thread. May be called again."""

@@ -29,7 +29,7 @@ from postroom.client.mailbox.session import DEFAULT_RETRIES, Retries
 from postroom.core.canonical import json_stringify
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
-from postroom.crypto.ethereum import Address
+from postroom.crypto.ethereum import Address, read_address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp import operations
 from postroom.protocols.dcp.endpoint import SendOptions
@@ -275,9 +275,13 @@ class AsyncConnection(BaseConnection):
             raise NotConnectedError("there is a session already")
         return await asyncio.shield((await self._open_runner()).opened)
 
-    def clear_identity_cache(self, address: Address | None = None) -> None:
-        """Forget the targets with an address, so that they may have another one; None: all."""
-        self._identities.clear(address)
+    def clear_identity_cache(self, identity: str | EthereumKey | None = None) -> None:
+        """Forget the targets with an identity, so that they may have another one; None: all.
+
+        `identity`: its address, in any form, or its key. Raises ValueError for what is no address.
+        """
+        address = identity.address if isinstance(identity, EthereumKey) else identity
+        self._identities.clear(None if address is None else read_address(address))
 
     async def _open_runner(self) -> EndpointRunner:
         if self._runner and self._runner.endpoint.state is ConnectionState.OPEN:
