@@ -12,7 +12,7 @@ from tests.protocols.dcp.network import DAY, strangers_message
 from tests.protocols.dcp.paired import End, Pair, ask
 from tests.tiers import examples
 
-from postroom.core.errors import TheirError
+from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
 from postroom.crypto.ethereum_keys import EthereumKey
@@ -43,6 +43,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_VERSION_UNSUPPORTED,
 )
 from postroom.protocols.dcp.receiving import Admitted
+from postroom.protocols.dcp.session_store import NonceUse
 from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dcp.states import ConnectionState
 from postroom.protocols.dcp.target import ConnectionTarget
@@ -317,9 +318,15 @@ def test_an_end_that_gets_a_captured_message_again_proves_nothing_either(asked: 
     assert unanswered(end) == {name: DCP_NONCE_INVALID}
 
 
+class Unavailable(MemoryStore):
+    """It cannot store a nonce now."""
+
+    def use_nonce(self, use: NonceUse) -> None:
+        raise NotNowError(DCP_STORE_FULL)
+
+
 def test_a_message_whose_nonce_could_not_be_stored_may_have_been_performed_before() -> None:
-    store = MemoryStore(max_rows=0)
-    pair = Pair(target=ConnectionTarget(US, store=store, random=numbered(itertools.count(100)))).opened()
+    pair = Pair(target=ConnectionTarget(US, store=Unavailable(), random=numbered(itertools.count(100)))).opened()
     name = ask(pair.initiator)
     pair.deliver()
     assert unanswered(pair.initiator) == {name: DCP_STORE_FULL}
