@@ -367,7 +367,7 @@ _WAITING_OVER_DCP: Final = Attack(
 
 
 # --- strangers over DCP -----------------------------------------------------------------------------------------------
-_STRANGERS: Final = 16
+_STRANGERS: Final = 24
 
 
 @lru_cache(2 * _STRANGERS)
@@ -387,9 +387,9 @@ _STRANGERS_OVER_DCP: Final = Attack(
     "that owners are not counted among newcomers",
     (
         Edit(
-            "layers/postroom/postroom/http/rate_limit.py",
-            "self._owners.put(peer, CacheEntry(None, self._clock(), inf))",
-            "pass",
+            "layers/postroom/postroom/http/dcp_operations.py",
+            "before_read = None if self.newcomers.is_known(peer, mailbox) else take",
+            "before_read = take()",
         ),
     ),
     _ask_as_a_stranger,

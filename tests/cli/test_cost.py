@@ -13,6 +13,7 @@ from postroom.cost import counted
 from postroom.cost.items import MONTH_SECONDS
 from postroom.cost.prices import OURS, read_prices
 from postroom.http.rate_limit import NEWCOMERS_PER_SECOND
+from postroom.http.sign_in import READS_OF_A_LOOK
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -418,7 +419,7 @@ def test_the_page_has_the_cost_that_strangers_can_cause_over_dcp() -> None:
     at = {name: said["Default"] for name, said in template()["Parameters"].items()}
     prices, messages = read_prices(OURS, "us-east-1"), at["ThrottlingRate"] * 3600 / 1e6
     runs, memory_gb = at["DcpReservedConcurrency"], template()["Globals"]["Function"]["MemorySize"] / 1024
-    reads = runs * NEWCOMERS_PER_SECOND * 4 * 3600 / 1e6
+    reads = runs * NEWCOMERS_PER_SECOND * READS_OF_A_LOOK * 3600 / 1e6
     sums = [
         messages * prices.http_api_per_million,
         messages * prices.lambda_per_million + runs * memory_gb * 3600 * prices.lambda_per_gb_second,

@@ -75,7 +75,7 @@ class FakeDirectory:
         """A wallet's SubjectPublicKeyInfo, or None."""
         return self.wallets.get(uuid)
 
-    def mailbox(self, name: str) -> MailboxRecord:
+    def mailbox(self, name: str, *, before_read: Callable[[], None] | None = None) -> MailboxRecord:
         """The record of a mailbox."""
         return self.mailboxes.get(name) or MailboxRecord(name)
 

@@ -46,7 +46,7 @@ MAX_BYTES = 1 << 20
 class _Directory(FakeDirectory):
     """Every mailbox has four shards and blocks somebody."""
 
-    def mailbox(self, name: str) -> MailboxRecord:
+    def mailbox(self, name: str, **_: object) -> MailboxRecord:
         return MailboxRecord(name, shards=4, blocks=frozenset({"*.blocked.example"}))
 
 

@@ -22,9 +22,9 @@ def test_requests_come_to_be_performed_with_the_owners_authorization_and_without
 ) -> None:
     check, asked = SignIn.check_resources, []
 
-    def checked(self: SignIn, mailbox: str, resources: Any, authorized_at: float) -> None:
+    def checked(self: SignIn, mailbox: str, resources: Any, *others: Any, **more: Any) -> None:
         asked.append((mailbox, sorted(resources)))
-        check(self, mailbox, resources, authorized_at)
+        check(self, mailbox, resources, *others, **more)
 
     monkeypatch.setattr(SignIn, "check_resources", checked)
     entry.run(compact(OPERATED[0]))
@@ -68,6 +68,6 @@ def test_an_answer_that_does_not_fit_into_a_frame_is_found(monkeypatch: pytest.M
 
 
 def test_a_watch_of_a_stranger_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SignIn, "check_resources", lambda *_: None)
+    monkeypatch.setattr(SignIn, "check_resources", lambda *_, **__: None)
     with pytest.raises(AssertionError, match="a stranger waits"):
         dcp_sockets.run(compact(WATCHED[0]))

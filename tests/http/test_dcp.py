@@ -37,7 +37,8 @@ from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.http import sign_in
 from postroom.http.dcp_service import MAX_BATCH, MAX_MESSAGE_BYTES
-from postroom.http.rate_limit import BURST_SECONDS, NEWCOMERS_PER_SECOND
+from postroom.http.rate_limit import BURST_SECONDS, NEWCOMER_PER_SECOND, NEWCOMERS_AT_ONCE, NEWCOMERS_PER_SECOND
+from postroom.http.sign_in import READS_OF_A_LOOK
 from postroom.outbound.notification_messages import WatchReplaced
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.outbound.session_responses import SessionResponses
@@ -410,11 +411,70 @@ def test_strangers_look_few_mailboxes_up_and_owners_are_served_meanwhile(
         names = [f"n{number}-{each}.example" for each in range(MAX_BATCH)]
         requests = [stranger.request("status", {"mailbox": name}, keys=(stranger.key,)) for name in names]
         codes += [code(each) for each in batch_of(stranger, *requests)]
-    looked_up = NEWCOMERS_PER_SECOND * BURST_SECONDS - 1  # the owner was new, too
+    looked_up = NEWCOMERS_AT_ONCE - 1  # the owner was new, too
     assert (codes.count("NotTheOwner"), codes.count("TooManyRequests")) == (looked_up, 400 - looked_up)
-    assert calls.count("Query") <= looked_up * 4
+    assert calls.count("Query") <= looked_up * READS_OF_A_LOOK
+    api.clock.now += 31  # nothing of the mailbox is in memory any more
+    fill_the_newcomers_rate(dcp)
     assert do(peer, "status")["success"]
     assert code(do(dcp.peer(), "status")) == "", "in a new session, too"
+    assert code(do(dcp.peer(BOB_RESOURCE), "status", mailbox=BOB)) == "TooManyRequests", "an owner who is new here"
+
+
+def look_ups(peer: Peer, number: int, **data: Any) -> list[str]:
+    """The codes of so many requests, in batches, each of a mailbox of its own if none is named."""
+    codes: list[str] = []
+    for _ in range(number // MAX_BATCH):
+        names = [{"mailbox": f"{secrets.token_hex(8)}.example", **data} for _ in range(MAX_BATCH)]
+        codes += [code(each) for each in batch_of(peer, *(peer.request("status", n, keys=(peer.key,)) for n in names))]
+    return codes
+
+
+def fill_the_newcomers_rate(dcp: DcpApi) -> None:
+    while "NotTheOwner" in look_ups(dcp.peer(EthereumKey.generate()), MAX_BATCH):
+        pass
+
+
+def test_one_key_takes_a_tenth_of_the_newcomers_rate(api: ApiStack, dcp: DcpApi) -> None:
+    codes = look_ups(dcp.peer(JACK), 100)
+    assert codes.count("NotTheOwner") == NEWCOMER_PER_SECOND * BURST_SECONDS
+    assert 10 * NEWCOMER_PER_SECOND <= NEWCOMERS_PER_SECOND
+    assert do(dcp.peer(), "status")["success"], "an owner who is new here"
+
+
+@pytest.mark.parametrize("mailbox", ["", SHOP], ids=["of many mailboxes", "of the owner"])
+def test_who_was_let_do_something_is_known_for_that_only(
+    api: ApiStack, dcp: DcpApi, monkeypatch: pytest.MonkeyPatch, mailbox: str
+) -> None:
+    """The holder of a cheque that was used, and also of one for another mailbox, or for this one."""
+    wes = dcp.peer(WES)
+    assert present(wes, cheque(dcp, WES, "status"))["success"]
+    calls: list[str] = []
+    note_calls(api, monkeypatch, calls)
+    codes = look_ups(wes, 100, **({"mailbox": mailbox} if mailbox else {}))
+    looked_up = codes.count("NotTheOwner")
+    assert looked_up <= NEWCOMER_PER_SECOND * BURST_SECONDS
+    assert codes.count("TooManyRequests") == 100 - looked_up
+    assert calls.count("Query") <= looked_up * READS_OF_A_LOOK
+
+
+def test_a_request_that_nobody_authorized_looks_nothing_up(
+    api: ApiStack, dcp: DcpApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger, calls = dcp.peer(JACK), list[str]()
+    note_calls(api, monkeypatch, calls)
+    answers = batch_of(stranger, *(stranger.request("status", {"mailbox": name}) for name in (SHOP, "nobody.com")))
+    assert ([code(each) for each in answers], calls) == (["NotTheOwner"] * 2, ["UpdateItem"])
+
+
+def test_an_owner_whose_mailbox_is_in_memory_is_no_newcomer(api: ApiStack, dcp: DcpApi) -> None:
+    fill_the_newcomers_rate(dcp)
+    assert code(do(dcp.peer(), "status")) == "TooManyRequests"
+    api.clock.now += 1
+    wes = dcp.peer(WES)
+    assert present(wes, cheque(dcp, WES, "status"))["success"]
+    fill_the_newcomers_rate(dcp)
+    assert do(dcp.peer(), "status")["success"]
 
 
 def test_a_message_of_a_stranger_costs_one_write(api: ApiStack, dcp: DcpApi, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -512,6 +572,7 @@ def test_names_that_exist_or_not_are_refused_by_the_same_work(
         monkeypatch.setattr(holder, name, noted(work, name, getattr(holder, name)))
     stranger, names = dcp.peer(JACK), (SHOP, BOB, "closed.com", "without-keys.com", "nobody.com", "nobody.eth")
     for _ in range(2):
+        api.clock.now += 1  # the stranger may look up two mailboxes more
         taken = {}
         for name in names:
             request = stranger.request("status", {"mailbox": name}, keys=(JACK,))

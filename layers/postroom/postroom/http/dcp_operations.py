@@ -96,9 +96,12 @@ class DcpOperations:
         else:
             perform = partial(self._revoke, self._revocation(mailbox, admitted, given))
         with _unexpected_as_not_now():
-            self.newcomers.take(admitted.peer)
-            self.sign_in.check_resources(mailbox, admitted.resources, admitted.validity.time)
-            self.newcomers.prove(admitted.peer)
+            peer, take = admitted.peer, self.newcomers.once(admitted.peer)
+            before_read = None if self.newcomers.is_known(peer, mailbox) else take
+            self.sign_in.check_resources(
+                mailbox, admitted.resources, admitted.validity.time, before_read=before_read, before_second_look=take
+            )
+            self.newcomers.note_known(peer, mailbox)
             self.rate.take(mailbox)
         return OwnersOperation(mailbox, perform)
 

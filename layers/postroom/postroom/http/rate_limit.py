@@ -15,6 +15,10 @@ from postroom.core.leaky_bucket import LeakyBucket
 
 MOST_NAMES: Final = 10_000
 NEWCOMERS_PER_SECOND: Final = 20
+NEWCOMERS_AT_ONCE: Final = 40
+"""The look-ups of all newcomers together, after a pause."""
+NEWCOMER_PER_SECOND: Final = 2
+"""Those of one."""
 BURST_SECONDS: Final = 5
 """How many seconds of unused requests are saved up."""
 
@@ -43,21 +47,40 @@ class Rate:
 
 
 class NewcomerRate:
-    """A rate limit for the requests of all peers together of whom no mailbox is known yet.
+    """A rate limit for the look-ups of mailboxes that peers name whom the owner has not let do anything there.
 
-    Each may name another mailbox, which is looked up. Whoever owns one is not counted. `clock`: seconds.
+    Each request may name another mailbox. A peer has a share of all; who has ten keys can take all shares. `clock`:
+    seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._bucket = LeakyBucket(NEWCOMERS_PER_SECOND, NEWCOMERS_PER_SECOND * BURST_SECONDS, clock)
-        self._owners: Cache[None] = Cache(MOST_NAMES)
+        self._shares = Rate(NEWCOMER_PER_SECOND, clock)
+        self._bucket = LeakyBucket(NEWCOMERS_PER_SECOND, NEWCOMERS_AT_ONCE, clock)
+        self._known: Cache[None] = Cache(MOST_NAMES)
 
     def take(self, peer: str) -> None:
-        """Count one request. Raises NotNowError(TOO_MANY_REQUESTS)."""
-        if self._owners.get(peer, self._clock()) is None and not self._bucket.take():
+        """Count the look-up of a mailbox. Raises NotNowError(TOO_MANY_REQUESTS)."""
+        self._shares.take(peer)
+        if not self._bucket.take():
             raise NotNowError(TOO_MANY_REQUESTS)
 
-    def prove(self, peer: str) -> None:
-        """An owner let this peer do something: it is a newcomer no more."""
-        self._owners.put(peer, CacheEntry(None, self._clock(), inf))
+    def once(self, peer: str) -> Callable[[], None]:
+        """What counts the look-up of a mailbox when it is first called. That raises as `take` does."""
+        is_counted = False
+
+        def take() -> None:
+            nonlocal is_counted
+            if not is_counted:
+                self.take(peer)
+                is_counted = True
+
+        return take
+
+    def is_known(self, peer: str, mailbox: str) -> bool:
+        """Whether the owner of the mailbox let this peer do something."""
+        return self._known.get((peer, mailbox), self._clock()) is not None
+
+    def note_known(self, peer: str, mailbox: str) -> None:
+        """The owner of the mailbox let this peer do something."""
+        self._known.put((peer, mailbox), CacheEntry(None, self._clock(), inf))

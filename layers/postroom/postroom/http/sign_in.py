@@ -26,6 +26,8 @@ from postroom.storage.limits.challenges import AnsweredChallenges
 
 MAX_SIGNATURE_CHARACTERS: Final = 2048
 """In base64; an RSA signature of 8192 bits has 1,368 characters."""
+READS_OF_A_LOOK: Final = 2
+"""Of a mailbox whose keys are looked up: its settings, and those of the delivery service."""
 _NOBODYS_BYTES: Final = bytes.fromhex(
     "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 )  # RFC 8032 §7.1
@@ -47,12 +49,12 @@ _NOBODYS_RESOURCES: Final = (
 class OwnerDirectory(Protocol):
     """The directory of mailboxes."""
 
-    def mailbox(self, name: str) -> MailboxRecord:
-        """The keys and settings of a mailbox."""
+    def mailbox(self, name: str, *, before_read: Callable[[], None] | None = None) -> MailboxRecord:
+        """The keys and settings of a mailbox. `before_read`: called if it is not in the cache, and may raise."""
         ...
 
-    def dm3_mailbox(self, name: str) -> Dm3Mailbox | None:
-        """The settings of a mailbox of the delivery service; None: it is not one."""
+    def dm3_mailbox(self, name: str, *, before_read: Callable[[], None] | None = None) -> Dm3Mailbox | None:
+        """The settings of a mailbox of the delivery service; None: it is not one. `before_read`: as above."""
         ...
 
     def forget(self, mailbox: str) -> None:
@@ -120,19 +122,39 @@ class SignIn:
             raise TheirError(TOKEN_INVALID)
         return token
 
-    def check_resources(self, name: str, resources: frozenset[Address], authorized_at: float) -> None:
+    def check_resources(
+        self,
+        name: str,
+        resources: frozenset[Address],
+        authorized_at: float,
+        *,
+        before_read: Callable[[], None] | None,
+        before_second_look: Callable[[], None],
+    ) -> None:
         """Check that one of the mailbox's keys is a resource that authorized a request of DCP.
 
-        `authorized_at`: the time of the request, in seconds since the epoch. Raises TheirError (NOT_THE_OWNER,
-        DCP_AUTHORIZATION_REVOKED) or NotNowError.
+        `authorized_at`: the time of the request, in seconds since the epoch. `before_read`: called before the mailbox
+        is read because it is not in the cache; `before_second_look`: because by the cache, none of its keys is one;
+        both may raise. Raises TheirError (NOT_THE_OWNER, DCP_AUTHORIZATION_REVOKED) or NotNowError.
         """
+        if not resources:
+            raise TheirError(NOT_THE_OWNER)
 
         def is_resource(key: OwnerKey) -> bool:
             return address_of(key) in resources
 
-        key = self._find(name, is_resource, evenly=_NOBODYS_RESOURCES)
-        if key is None:
+        reads = 0
+
+        def count_read() -> None:
+            nonlocal reads
+            if before_read is not None:
+                before_read()
+            reads += 1
+
+        key = self._find(name, is_resource, evenly=_NOBODYS_RESOURCES, before_read=count_read)
+        if key is None and reads < READS_OF_A_LOOK:
             # The mailbox may just have got this key.
+            before_second_look()
             self.directory.forget(name)
             key = self._find(name, is_resource, evenly=_NOBODYS_RESOURCES)
         if key is None:
@@ -147,8 +169,11 @@ class SignIn:
         fits: Callable[[OwnerKey], bool],
         *,
         evenly: tuple[str, PublicSigningKey] | None = None,
+        before_read: Callable[[], None] | None = None,
     ) -> OwnerKey | None:
         """The mailbox's key that fits; None: none fits, or there is no such mailbox, or it is closed.
+
+        `before_read`: called if the mailbox is not in the cache.
 
         `evenly`: keys that are read and compared in place of those that the mailbox does not have, the first for an
         operator's and the second for the profile's, because a caller who has shown no token could measure the
@@ -157,7 +182,8 @@ class SignIn:
         Raises NotNowError (PROFILE_LOOKUP_FAILED, TOO_MANY_LOOK_UPS) if none of the operator's keys fits, and the
         profile cannot be looked up now.
         """
-        mailbox, at_delivery_service = self.directory.mailbox(name), self.directory.dm3_mailbox(name)
+        mailbox = self.directory.mailbox(name, before_read=before_read)
+        at_delivery_service = self.directory.dm3_mailbox(name, before_read=before_read)
         # Not for other names, which strangers choose. That takes time that could be measured; but which names have a
         # dm3 mailbox here, `dm3_getProfileExtension` tells anybody (dm3 §2.3.3).
         of_profile = self._profile_key(name) if at_delivery_service and not mailbox.closed else None

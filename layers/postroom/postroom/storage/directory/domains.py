@@ -93,9 +93,18 @@ class Directory:
         """The shard count of a mailbox (1 unless it was raised). Raises NotNowError(STORE_UNAVAILABLE)."""
         return self.mailbox(mailbox).shards
 
-    def mailbox(self, name: str) -> MailboxRecord:
-        """The keys and settings of a mailbox. Raises NotNowError(STORE_UNAVAILABLE)."""
-        return self._mailboxes.get(name, lambda: self._read_mailbox(name))
+    def mailbox(self, name: str, *, before_read: Callable[[], None] | None = None) -> MailboxRecord:
+        """The keys and settings of a mailbox.
+
+        `before_read`: called if the mailbox is not in the cache, and may raise. Raises NotNowError(STORE_UNAVAILABLE).
+        """
+
+        def read() -> MailboxRecord:
+            if before_read is not None:
+                before_read()
+            return self._read_mailbox(name)
+
+        return self._mailboxes.get(name, read)
 
     def is_notified(self, mailbox: str) -> bool:
         """Whether anybody is notified when a mailbox receives mail; False for a closed mailbox.
@@ -108,7 +117,7 @@ class Directory:
     def dm3_mailbox(self, name: str, *, before_read: Callable[[], None] | None = None) -> Dm3Mailbox | None:
         """A mailbox of the delivery service, by its normalised name.
 
-        `before_read`: called if the mailbox is not in the cache, and may raise. Raises NotNowError(STORE_UNAVAILABLE).
+        `before_read`: as for `mailbox`. Raises NotNowError(STORE_UNAVAILABLE).
         """
         return self._dm3.get(name, lambda: self._read_dm3_mailbox(name, before_read))
 
