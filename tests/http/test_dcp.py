@@ -1097,6 +1097,20 @@ def test_a_bad_message_closes_the_websocket_that_it_came_by_and_ends_no_session(
     assert do(peer, "status")["success"]
 
 
+def test_bad_messages_and_responses_among_them_are_not_counted_as_nothing_is_read_written_or_signed_for_them(
+    api: ApiStack, dcp: DcpApi, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    bad = bad_messages(dcp, peer)
+    del bad["not of the peer of the session"]  # it gets a signed answer
+    note_calls(api, monkeypatch, calls)
+    for data in bad.values():
+        refusals = [reason(dcp.post(data)) for _ in range(150)]
+        assert len(set(refusals)) == 1
+        assert refusals[0] != "TooManyRequests"
+    assert calls == []
+
+
 def test_a_bad_message_over_https_closes_nothing(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
     for data in bad_messages(dcp, peer).values():
         dcp.post(data)
