@@ -290,6 +290,11 @@ def test_a_string_that_does_not_end_takes_no_quadratic_time(end: bytes) -> None:
     assert refusal(text, max_bytes=len(text)).reason is NOT_JSON
 
 
+def test_an_integer_that_is_refused_below_a_long_name_takes_no_quadratic_time() -> None:
+    text = b'{"%b":[%b9007199254740993]}' % (b"x" * (4 << 20), b"0," * 90_000)
+    assert refusal(text, max_bytes=len(text)).detail.startswith(f"the integer at {'x' * 100} is beyond")
+
+
 names = st.text(max_size=5)
 values = st.recursive(
     st.none()

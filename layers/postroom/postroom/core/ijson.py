@@ -22,7 +22,6 @@ each is read as it is written.
 
 import json
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from itertools import islice
 from math import inf
@@ -226,27 +225,37 @@ def _double_of(integer: int, root: JsonValue) -> float:
     except OverflowError:
         double = None
     if double is None:
-        raise next(_refusals_of_integers(root, ""))
+        raise _refusal_of_integer(root, "") or TheirError(NOT_I_JSON, _BIG_NUMBER)
     return double
 
 
-def _refusals_of_integers(value: JsonValue, path: str) -> Iterator[TheirError]:
-    """The refusals of integers that have no double. `path`: the members that lead to the value."""
-    if isinstance(value, dict):
-        for name, member in value.items():
-            yield from _refusals_of_integers(member, f"{path}.{name}" if path else name)
-    elif isinstance(value, list):
-        for index, member in enumerate(value):
-            yield from _refusals_of_integers(member, f"{path}[{index}]")
-    elif isinstance(value, int):
+def _refusal_of_integer(value: Any, path: str) -> TheirError | None:
+    """The refusal of the first integer in a value that has no double. `path`: what leads to the value."""
+    kind = type(value)
+    if kind is int:
         try:
-            if double_of(value) is None:
-                # A name may have halves of surrogate pairs, with which no answer could be written.
-                shown = path[:_LONGEST_PATH].encode(errors="replace").decode()
-                where = f"at {shown}" if path else "of the whole text"
-                yield TheirError(NOT_I_JSON, _BIG_INTEGER.format(where))
+            if double_of(value) is not None:
+                return None
         except OverflowError:
-            yield TheirError(NOT_I_JSON, _BIG_NUMBER)
+            return TheirError(NOT_I_JSON, _BIG_NUMBER)
+        # A name may have halves of surrogate pairs, with which no answer could be written.
+        shown = path.encode(errors="replace").decode()
+        return TheirError(NOT_I_JSON, _BIG_INTEGER.format(f"at {shown}" if path else "of the whole text"))
+    for place, member in value.items() if kind is dict else enumerate(value):
+        of = type(member)
+        if of is dict or of is list or (of is int and not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER):
+            refusal = _refusal_of_integer(member, _path_to(place, path))
+            if refusal:
+                return refusal
+    return None
+
+
+def _path_to(place: str | int, path: str) -> str:
+    """As much of a path as is shown: a name may be as long as the text, and have very many values below it."""
+    if isinstance(place, int):
+        return f"{path}[{place}]"[:_LONGEST_PATH]
+    start = place[:_LONGEST_PATH]
+    return f"{path}.{start}"[:_LONGEST_PATH] if path else start
 
 
 def double_of(integer: int) -> float | None:
