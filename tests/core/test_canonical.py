@@ -198,6 +198,28 @@ def test_strings_that_look_like_special_numbers_are_written_as_the_reference_wri
     assert jcs_of_parsed(value) == rfc8785.dumps(value)
 
 
+LIKE_NUMBERS = st.text('"\\\\.0,]}:[e+-16é\ud800', max_size=12)
+"""Texts that look like numbers, and like the ends of strings, around them."""
+NUMBERS_OF_OTHER_FORMS = st.sampled_from(
+    [1.0, -0.0, -10.0, 1e15, 1e16, -1.5e17, 9.87e20, 1e21, 1.5e300, 1e-5, -1e-6, 1.25e-6, 1e-7, 1.5e-8, 1e-10, 0.5, 7]
+)
+SMALL = st.recursive(
+    LIKE_NUMBERS | NUMBERS_OF_OTHER_FORMS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(LIKE_NUMBERS, inner, max_size=1),
+    max_leaves=12,
+)
+
+
+@given(SMALL)
+def test_numbers_beside_strings_like_numbers_are_written_as_the_reference_writes_them(value: ijson.JsonValue) -> None:
+    # The reference writes no half of a surrogate pair, but any other character that needs no escape.
+    whole = json.loads(json.dumps(value).replace(r"\ud800", r"\uf8ff"))
+    expected = rfc8785.dumps(whole)
+    assert jcs(whole) == jcs_of_parsed(whole) == expected
+    with_halves = expected.replace("\uf8ff".encode(), rb"\ud800")
+    assert json_stringify(value) == json_stringify_of_parsed(value) == with_halves
+
+
 # --- the property: whatever the value, the same bytes as the reference, or both refuse ---------------------
 
 POINTS = (
@@ -420,6 +442,18 @@ def test_json_stringify_keeps_the_order_of_members_behind_the_array_indices(valu
         return {name: expected(value[name]) for name in order}
 
     assert names_of(json_stringify(value)) == names_of(json.dumps(expected(value)).encode())
+
+
+@given(VALUES)
+def test_what_is_parsed_is_written_without_checks_of_types_alike(value: ijson.JsonValue) -> None:
+    assert jcs_of_parsed(value) == jcs(value)
+    assert json_stringify_of_parsed(value) == json_stringify(value)
+
+
+@pytest.mark.parametrize("name", ["🤝", "\uffff", "a"])
+def test_many_small_objects_are_sorted_each(name: str) -> None:
+    objects: ijson.JsonValue = [{"\ue000": [1e16], name: {"1": 1.0, "🤝": []}}, {"\uffff": 1, "\U00010000": {}}]
+    assert jcs_of_parsed(objects) == jcs(objects) == rfc8785.dumps(objects)
 
 
 @given(VALUES)

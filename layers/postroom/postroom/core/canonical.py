@@ -14,72 +14,67 @@ provably write the same bytes:
 - *Values.* The fast way is taken only for trees of exactly dict, list, str, int, float, bool and None: no type
   that only `orjson` writes (UUID, Enum, ...). `ijson.parse` gives no others.
 - *Floats.* Both write the shortest digits that read back as the same double, the nearest of them. They differ in
-  form: `1.0` is `1` in RFC 8785 §3.2.2.3, and exponents begin elsewhere. If there is a fraction, and the magnitude
-  is far from either one's exponents, the form is the same. In a text of `orjson` the others are recognised by their
-  ends: `.0`, an exponent from +16 to +20 (RFC 8785 begins with +21), or the exponent -6, which RFC 8785 does not use.
+  form: `1.0` is `1` in RFC 8785 §3.2.2.3, and exponents begin elsewhere. In a text of `orjson` the others are
+  recognised by their ends: `.0`, an exponent from +16 to +20 (RFC 8785 begins with +21), or the exponent -6, which
+  RFC 8785 does not use.
 - *Integers* are plain decimal digits in both; OPT_STRICT_INTEGER refuses what is beyond ±(2^53-1), as the
   reference does.
 - *Strings.* Both escape the quotation mark, the backslash and U+0000-U+001F, with the same short forms and
   otherwise lower-case hex, and write all else as UTF-8; both refuse lone surrogates.
 - *Order of members.* RFC 8785 §3.2.3 sorts names by UTF-16 code units, `orjson` by UTF-8 bytes, which is by
-  code point. The two differ only if a name has U+E000-U+FFFF and another one is beyond U+FFFF; the fast way requires
-  more, namely no name beyond U+FFFF. A text in ASCII proves that for all names at once, as does one without the
-  bytes that begin such a character in UTF-8.
+  code point. The two differ only if a name has U+E000-U+FFFF and another one is beyond U+FFFF. A text without the bytes
+  that begin such characters in UTF-8 proves that for all names at once.
 - *White space*: neither writes any.
 
-`jcs_of_parsed` only searches the text, which is faster than checking its values; a string may look like such a float or
-name, and then `jcs` decides, which checks each value.
+What `orjson` or the check of types refuses goes to the reference, which alone decides what cannot be canonicalised by
+RFC 8785. `jcs_of_parsed` needs no check: it only searches the text.
 
-Values that `orjson` refuses go to the reference, which alone decides what cannot be canonicalised by RFC 8785.
+Where the two differ, the text is mended. A stranger chooses what needs that, so it must not take many times as long,
+also if the value is many small lists and objects:
 
-All others are written one by one: each object and list goes to `orjson` with its members in order, and in the place of
-the values that `orjson` would write otherwise, their texts (`orjson.Fragment`). A stranger chooses what takes this way,
-so it must not take many times as long.
+- *Floats*: in the text of `orjson`, beside its strings. Nothing is done for each list or object.
+- *Order of members*: a copy of the value has the members of each object in order, and `orjson` writes it as it stands.
 
-`json_stringify` and `json_stringify_of_parsed` do the same, with the members as they stand. There, an array index as a
-name needs the slow way, too.
+`json_stringify` and `json_stringify_of_parsed` do the same, with the members as they stand. There, an array index that
+follows another name needs the copy in order, and halves of surrogate pairs need Python's own encoder, which writes what
+`orjson` does except for floats: its exponents begin elsewhere again, and have two digits or more. `json_stringify`
+copies what is refused to plain types first.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable
-from decimal import Decimal
-from itertools import islice
+from collections.abc import Callable
+from functools import cache
 from math import inf
-from typing import Any, TypeAlias
+from operator import methodcaller
+from types import NoneType
+from typing import Any, Final
 
 import orjson
 import rfc8785
 
-from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, double_of, whole_digits
+from postroom.core.ijson import MAX_EXACT_INTEGER, JsonValue, double_of
 
-_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+_SORTED: Final = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+_AS_SET: Final = orjson.OPT_STRICT_INTEGER
 
 # Three expressions, because each begins with a plain character: such expressions are found many times as fast.
 _WHOLE_FLOAT = re.compile(rb"\.0(?:[]},]|\Z)")
-_MILLIONTHS = re.compile(rb"-6(?:[]},]|\Z)")
+_SMALL_EXPONENT = re.compile(rb"-(?:6|0[5-9])(?:[]},]|\Z)")
 _EARLY_EXPONENT = re.compile(rb"\+(?:1[6-9]|20)(?:[]},]|\Z)")
+_OTHER_EXPONENT = re.compile(rb"([0-9](?:\.[0-9]++)?e(?:\+1[6-9]|\+20|-6|-0[5-9]))(?=[]},])")
+"""A number that ECMAScript writes without an exponent, or with one of fewer digits: of `orjson`, or of Python."""
 
-# Array indices, and the numbers up to 9999999999; also in a string, behind an escaped quotation mark.
-_INDEX_NAME = re.compile(rb'"(?:0|[1-9][0-9]{0,9})":')
-_INDEX = re.compile("0|[1-9][0-9]{0,9}")
+# Array indices, and the numbers up to 9999999999, of members behind others.
+_LATER_INDEX = re.compile(rb',"(?:0|[1-9][0-9]{0,9})":')
 
-_HALF = re.compile("[\ud800-\udfff]")
 _TWO_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_PYTHON = json.JSONEncoder(ensure_ascii=False)
+_PYTHON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 _NO_INDEX = 2**32 - 1
 """The first number that is not an array index."""
-
-_FIRST_EXPONENT = 1e21
-"""From here on, JavaScript writes numbers with an exponent (ECMA-262 §6.1.6.1.20 Number::toString)."""
-_64_BITS = 2.0**63
-"""Integers below this, `orjson` writes."""
-_LAST_EXPONENT = 1e-6
-"""Below this, too."""
-
-_Order: TypeAlias = Callable[[dict[str, JsonValue]], Iterable[str]]
-"""The names of an object, in the order in which they are written."""
+_MOST_DIGITS = 10
+_SCALARS: Final = frozenset((str, int, float, bool, NoneType))
 
 
 class NotCanonicalError(ValueError):
@@ -95,10 +90,10 @@ def jcs(value: JsonValue) -> bytes:
     """
     try:
         # First, because it also finds out that the value is finite: the walk below would follow a cycle for ever.
-        text = orjson.dumps(value, option=_OPTIONS)
+        text = orjson.dumps(value, option=_SORTED)
     except TypeError:
         return _reference(value)
-    return text if _is_plain(value, ascii_names=text.isascii()) else _text(value, _by_utf_16)
+    return _as_rfc_8785(value, text) if _is_plain(value) else _reference(value)
 
 
 def jcs_of_parsed(value: JsonValue) -> bytes:
@@ -107,42 +102,42 @@ def jcs_of_parsed(value: JsonValue) -> bytes:
     Raises NotCanonicalError, as `jcs` does.
     """
     try:
-        text = orjson.dumps(value, option=_OPTIONS)
+        text = orjson.dumps(value, option=_SORTED)
     except TypeError:
         return _reference(value)
-    return _text(value, _by_utf_16) if _has_other_floats(text) or _has_beyond_ffff(text) else text
+    return _as_rfc_8785(value, text)
 
 
-def _has_other_floats(text: bytes) -> bool:
-    """Whether a text of `orjson` may contain a float in another form than that of ECMAScript."""
-    return any(form.search(text) for form in (_WHOLE_FLOAT, _MILLIONTHS, _EARLY_EXPONENT))
+def _as_rfc_8785(value: JsonValue, text: bytes) -> bytes:
+    """The canonical text. `text`: that of `orjson`, with sorted names."""
+    if _may_have_another_order(text):
+        text = _written(_in_order(value, _utf_16))
+    return _with_other_numbers(text)
 
 
-def _has_beyond_ffff(text: bytes) -> bool:
-    """Whether UTF-8 contains a character beyond U+FFFF: they begin with F0 to F4 (RFC 3629 §4)."""
-    return not text.isascii() and any(map(text.__contains__, range(0xF0, 0xF5)))
+def _may_have_another_order(text: bytes) -> bool:
+    """Whether UTF-8 has characters of which UTF-16 changes the order: some beyond U+FFFF, and some before it.
 
-
-def _is_plain(root: JsonValue, *, ascii_names: bool) -> bool:
-    """Whether this is a tree of plain types, with no name beyond U+FFFF.
-
-    `ascii_names`: the names are known to be ASCII.
+    Those from U+E000 to U+FFFF begin with EE or EF, those beyond with F0 to F4 (RFC 3629 §4).
     """
+    if text.isascii() or not (b"\xee" in text or b"\xef" in text):
+        return False
+    return any(map(text.__contains__, range(0xF0, 0xF5)))
+
+
+def _is_plain(root: JsonValue) -> bool:
+    """Whether this is a tree of plain types, and its floats are finite."""
     values: list[Any] = [root]
     for value in values:  # grows meanwhile
         kind = type(value)
         if kind is str or kind is int:
             continue  # most values
         if kind is dict:
-            if not ascii_names:
-                names = "".join(value)
-                if not names.isascii() and max(names) > "\uffff":
-                    return False
             values += value.values()
         elif kind is list:
             values += value
         elif kind is float:
-            if not 0.001 <= abs(value) < 1e15 or value.is_integer():
+            if not -inf < value < inf:
                 return False
         elif kind is not bool and value is not None:
             return False
@@ -175,12 +170,15 @@ def json_stringify(value: JsonValue) -> bytes:
     surrogate pairs, nor for large integers that are doubles exactly, or have the digits that JavaScript writes.
     """
     try:
-        text = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+        text = orjson.dumps(value, option=_AS_SET)
     except TypeError:
-        return _by_javascript(value)
-    # No name is moved, so it does not matter how far its characters are.
-    plain = not _INDEX_NAME.search(text) and _is_plain(value, ascii_names=True)
-    return text if plain else _by_javascript(value)
+        text = None
+    if text is not None and _is_plain(value):
+        return _as_javascript(value, text)
+    try:
+        return _in_javascript_order(_plain(value))
+    except RecursionError:
+        raise NotCanonicalError("the value contains itself or nests too deeply") from None
 
 
 def json_stringify_of_parsed(value: JsonValue) -> bytes:
@@ -189,97 +187,100 @@ def json_stringify_of_parsed(value: JsonValue) -> bytes:
     Raises NotCanonicalError, as `json_stringify` does.
     """
     try:
-        text = orjson.dumps(value, option=orjson.OPT_STRICT_INTEGER)
+        text = orjson.dumps(value, option=_AS_SET)
     except TypeError:
-        return _by_javascript(value)
-    if _has_other_floats(text) or _INDEX_NAME.search(text):
-        return _by_javascript(value)
-    return text
+        return _in_javascript_order(value)
+    return _as_javascript(value, text)
 
 
-def _by_javascript(value: JsonValue) -> bytes:
-    try:
-        return _text(value, _as_set)
-    except RecursionError:
-        raise NotCanonicalError("the value contains itself or nests too deeply") from None
+def _as_javascript(value: JsonValue, text: bytes) -> bytes:
+    """The text of JSON.stringify. `text`: that of `orjson`."""
+    return _in_javascript_order(value) if _LATER_INDEX.search(text) else _with_other_numbers(text)
 
 
-def _text(value: Any, order: _Order) -> bytes:
+def _in_javascript_order(value: JsonValue) -> bytes:
+    return _with_other_numbers(_written(_in_order(value, cache(_index))))
+
+
+def _plain(value: Any) -> JsonValue:
+    """A copy of the types that `ijson.parse` returns. Raises NotCanonicalError if there is none."""
     if isinstance(value, dict):
-        members = {name: _part(value[name], order) for name in order(value)}
-        try:
-            return orjson.dumps(members)
-        except TypeError:  # a name with half of a surrogate pair, or of a subclass of str
-            return b"{%b}" % b",".join([_with_halves(name) + b":" + orjson.dumps(members[name]) for name in members])
+        if not all(isinstance(name, str) for name in value):
+            raise NotCanonicalError("names must be strings")
+        return {name: _plain(member) for name, member in value.items()}
     if isinstance(value, list | tuple):
-        return orjson.dumps([_part(item, order) for item in value])
-    return orjson.dumps(_part(value, order))
+        return [_plain(item) for item in value]
+    if type(value) is int and not -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
+        return _double(value)
+    # The reference refuses what JSON does not have, and writes subclasses.
+    plain: JsonValue = value if type(value) in _SCALARS and _is_plain(value) else orjson.loads(_reference(value))
+    return plain
 
 
-def _part(value: Any, order: _Order) -> Any:
-    """What `orjson` writes as JavaScript writes the value: the value, or its text."""
-    kind = type(value)
-    if kind is str:
-        return value if value.isascii() or not _HALF.search(value) else orjson.Fragment(_with_halves(value))
-    if kind is float:
-        if value.is_integer():
-            # An integer has no fraction to be left out.
-            if -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
-                return int(value)
-            return whole_digits(value) if -_64_BITS < value < _64_BITS else orjson.Fragment(_float(value))
-        return value if 0.001 <= abs(value) < 1e15 else orjson.Fragment(_float(value))
-    if kind is int:
-        return value if -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER else orjson.Fragment(_large(value))
-    if kind is bool or value is None:
-        return value
-    return orjson.Fragment(_text(value, order) if isinstance(value, dict | list | tuple) else _reference(value))
-
-
-def _float(value: float) -> bytes:
-    """JavaScript writes the shortest digits that read back as the double, as `repr` does, but exponents elsewhere."""
-    magnitude = abs(value)
-    if value.is_integer() and magnitude < _FIRST_EXPONENT:
-        return b"%d" % whole_digits(value)
-    if _FIRST_EXPONENT <= magnitude < inf:
-        return repr(value).encode()
-    if _LAST_EXPONENT <= magnitude < 1:
-        return f"{Decimal(repr(value)):f}".encode()
-    return _reference(value)
-
-
-def _large(integer: int) -> bytes:
+def _double(integer: int) -> float:
     try:
         double = double_of(integer)
     except OverflowError:
         double = None
     if double is None:
         raise NotCanonicalError("JavaScript would write an integer beyond ±(2^53-1) as another number")
-    return _float(double)
+    return double
 
 
-def _with_halves(text: str) -> bytes:
-    """A string with halves of surrogate pairs, each as an escape (ECMA-262 §25.5.2.3 QuoteJSONString)."""
+def _written(value: JsonValue) -> bytes:
+    """The text of a plain value, except for the form of its numbers, with the members as they stand."""
+    try:
+        return orjson.dumps(value, option=_AS_SET)
+    except TypeError:  # a half of a surrogate pair, or more levels than `orjson` writes
+        text = _PYTHON.encode(value)
     # Two halves that stand together are a character, as in JavaScript. No parser leaves such, and joining them is slow.
     if _TWO_HALVES.search(text):
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    # Python escapes the same characters in the same way; what UTF-8 cannot encode are the halves.
-    return _PYTHON.encode(text).encode(errors="backslashreplace")
+    # What UTF-8 cannot encode are halves: each becomes an escape (ECMA-262 §25.5.2.3 QuoteJSONString).
+    return text.encode(errors="backslashreplace")
 
 
-def _by_utf_16(members: dict[str, JsonValue]) -> Iterable[str]:
-    """The names of an object in the order of RFC 8785 §3.2.3."""
-    return sorted(members, key=None if "".join(members).isascii() else _utf_16)
+def _with_other_numbers(text: bytes) -> bytes:
+    """A text of `_written`, its numbers in the form of ECMAScript (ECMA-262 §6.1.6.1.20 Number::toString)."""
+    if not any(form.search(text) for form in (_WHOLE_FLOAT, _SMALL_EXPONENT, _EARLY_EXPONENT)):
+        return text
+    # Bytes that are not in UTF-8 replace the escapes with a quotation mark or a backslash, so that each quotation mark
+    # begins or ends a string: every second part is beside the strings.
+    parts = text.replace(rb"\\", b"\xfe").replace(rb"\"", b"\xff").split(b'"')
+    beside = b'"'.join(parts[::2]) + b","
+    for end in (b",", b"]", b"}"):
+        beside = beside.replace(b"-0.0" + end, b"0" + end).replace(b".0" + end, end)
+    pieces = _OTHER_EXPONENT.split(beside)
+    # A stranger has room for many numbers only if they are short, and then most of them are the same.
+    pieces[1::2] = map(cache(_with_other_exponent), pieces[1::2])
+    parts[::2] = b"".join(pieces)[:-1].split(b'"')
+    return b'"'.join(parts).replace(b"\xff", rb"\"").replace(b"\xfe", rb"\\")
 
 
-def _utf_16(name: str) -> bytes:
-    return name.encode("utf-16-be")
+def _with_other_exponent(number: bytes) -> bytes:
+    digits, _, exponent = number.replace(b".", b"").partition(b"e")
+    power = int(exponent)
+    if power > 0:
+        return digits.ljust(power + 1, b"0")
+    return b"0.00000"[: 1 - power] + digits if power >= -6 else number.replace(b"e-0", b"e-")
 
 
-def _as_set(members: dict[str, JsonValue]) -> Iterable[str]:
-    """The names of an object, with array indices (ECMA-262 §6.1.7) first, and in ascending order."""
-    try:
-        indices = {int(name): name for name in filter(_INDEX.fullmatch, members)}
-    except TypeError:
-        raise NotCanonicalError("names must be strings") from None
-    first = [indices[index] for index in sorted(indices) if index < _NO_INDEX]
-    return members if list(islice(members, len(first))) == first else dict.fromkeys([*first, *members])
+def _in_order(value: Any, key: Callable[[str], Any]) -> Any:
+    """A copy of a plain value, with the members of each object sorted by `key` of their names."""
+    if type(value) is dict:
+        names = sorted(value, key=key) if len(value) > 1 else value
+        return {name: each if type(each := value[name]) in _SCALARS else _in_order(each, key) for name in names}
+    if type(value) is list:
+        return [each if type(each) in _SCALARS else _in_order(each, key) for each in value]
+    return value
+
+
+_utf_16 = methodcaller("encode", "utf-16-be")
+"""Sorts names as RFC 8785 §3.2.3 does."""
+
+
+def _index(name: str) -> int:
+    """Sorts array indices (ECMA-262 §6.1.7) in ascending order, and leaves other names as they stand, behind them."""
+    if name.isdecimal() and name.isascii() and (name[0] != "0" or name == "0") and len(name) <= _MOST_DIGITS:
+        return min(int(name), _NO_INDEX)
+    return _NO_INDEX
