@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.protocols.dcp.known import KEYS, MESSAGES, ODD_SIGNATURES
 
+from postroom.core.canonical import json_stringify
 from postroom.core.errors import TheirError
 from postroom.core.reason import Reason
 from postroom.core.reasons import NOT_I_JSON, NOT_JSON, TOO_LARGE
@@ -140,6 +141,36 @@ def test_every_body_is_verified_as_it_was_signed(body: dict[str, Any]) -> None:
     message = read_signed_message(data)
     assert message.owner == KEY.address
     assert sign_body(message.body, KEY) == data
+
+
+PAYLOADS = st.dictionaries(NAMES, VALUES, max_size=3) | st.builds(
+    lambda members, allow: {**members, "allow": allow}, st.dictionaries(NAMES, VALUES, max_size=3), VALUES
+)
+REQUESTS = st.builds(lambda members, payload: {**members, "payload": payload}, st.dictionaries(NAMES, VALUES), PAYLOADS)
+
+
+@given(requests=st.lists(REQUESTS | VALUES, max_size=4), is_batch=st.booleans(), members=st.dictionaries(NAMES, VALUES))
+def test_the_text_of_each_payload_with_resources_is_part_of_what_is_signed(
+    requests: list[Any], is_batch: bool, members: dict[str, Any]
+) -> None:
+    if is_batch:
+        body = {**members, "type": "request-batch", "payload": requests}
+    else:
+        body = requests[0] if requests and isinstance(requests[0], dict) else members
+        body, requests = {**body, "type": "request"}, [{**body, "type": "request"}]
+    message = read_signed_message(sign_body(body, KEY))
+    payloads = [each.get("payload") if isinstance(each, dict) else None for each in requests]
+    assert message.payload_texts == tuple(
+        json_stringify(each) if isinstance(each, dict) and each.get("allow") else b"" for each in payloads
+    )
+    assert message.body == body
+
+
+def test_a_batch_that_is_too_long_has_no_texts_of_payloads() -> None:
+    body = {"type": "request-batch", "payload": 3 * [{"payload": {"allow": [1]}}]}
+    data = sign_body(body, KEY)
+    assert read_signed_message(data, max_messages=3).payload_texts == (b'{"allow":[1]}',) * 3
+    assert read_signed_message(data, max_messages=2).payload_texts == ()
 
 
 @given(bit=st.integers(0, 8 * len(DATA) - 1))

@@ -12,9 +12,9 @@ from typing import Final, TypeAlias
 
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
-from postroom.crypto.ethereum import Address
+from postroom.crypto.ethereum import Address, signed_text_digest
 from postroom.protocols.dcp import operations
-from postroom.protocols.dcp.authorization import payload_digest, signers_of
+from postroom.protocols.dcp.authorization import signers_of
 from postroom.protocols.dcp.connect import read_connect
 from postroom.protocols.dcp.messages import (
     JsonObject,
@@ -40,7 +40,7 @@ from postroom.protocols.dcp.reasons import (
 )
 from postroom.protocols.dcp.session_names import OpenedSession, SessionIds
 from postroom.protocols.dcp.session_store import NonceUse, RequestUse, SessionStore
-from postroom.protocols.dcp.signed_message import MAX_BYTES, read_signed_message
+from postroom.protocols.dcp.signed_message import MAX_BYTES, MAX_MESSAGES, SignedMessage, read_signed_message
 from postroom.protocols.dcp.validity import (
     DEFAULT_SLOP_SECONDS,
     TtlLimits,
@@ -71,7 +71,7 @@ class ReceiveLimits:
     widest_slop: float | None = None
     session_seconds: float = 3600
     max_bytes: int = MAX_BYTES
-    max_messages: int = 100
+    max_messages: int = MAX_MESSAGES
     not_before: float = 0
 
     def forgets_at(self, validity: Validity) -> float:
@@ -113,12 +113,14 @@ class ReceivedRequests:
     """Requests of a session, whose nonce was used. `following`: the nonce for the answer; `now`: the time of receipt.
 
     `identity`: the address that the session was opened at; `batch_id` None: one request without a batch.
+    `payload_texts`: as of `SignedMessage`, one for each request.
     """
 
     peer: Address
     identity: Address
     dcpsid: str
     requests: tuple[Request | MalformedRequest, ...]
+    payload_texts: tuple[bytes, ...]
     batch_id: str | None
     following: str
     now: float
@@ -224,7 +226,8 @@ class Receiver:
         Raises TheirError for what cannot be answered under a signature: what `read_signed_message` raises,
         DCP_ID_MISSING, DCP_RESPONSE_UNEXPECTED, DCP_RESPONSE_INVALID.
         """
-        message = read_signed_message(data, max_bytes=self.limits.max_bytes)
+        limits = self.limits
+        message = read_signed_message(data, max_bytes=limits.max_bytes, max_messages=limits.max_messages)
         body, peer = message.body, message.owner
         name, dcpsid = body.get("id"), body.get("dcpsid")
         if not isinstance(name, str) or not name:
@@ -234,9 +237,9 @@ class Receiver:
             return self._receive_responses(body, peer, is_ours=dcpsid is None or known is not None)
         try:
             self.check_rate(peer)
-            check_number(body, self.limits.max_messages)
+            check_number(body, limits.max_messages)
             if known and isinstance(dcpsid, str):
-                return self._receive_requests(body, known, dcpsid, peer, now)
+                return self._receive_requests(message, known, dcpsid, now)
             if dcpsid is None:
                 return _receive_connect(body, peer)
             return Refused(peer, None, None, name, TheirError(DCP_SESSION_FOREIGN))
@@ -259,7 +262,7 @@ class Receiver:
             raise NotNowError(DCP_TARGET_STARTING, f"in {limits.not_before - now:.0f} seconds it will")
         validity = read_validity(request.payload.validity)
         check_validity(validity, limits.ttl, limits.slop, now)
-        resources, digest = self._authorized(request, received.peer)
+        resources, digest = self._authorized(request, received.peer, received.payload_texts[index])
         return Admitted(
             request,
             received.peer,
@@ -296,16 +299,16 @@ class Receiver:
                 return ReceivedResponses(peer, batch.dcpsid, batch.responses, batch.nonce)
 
     def _receive_requests(
-        self, body: JsonObject, known: OpenedSession, dcpsid: str, peer: Address, now: float
+        self, signed: SignedMessage, known: OpenedSession, dcpsid: str, now: float
     ) -> ReceivedRequests:
-        message = read_requests(body)
+        message, peer, texts = read_requests(signed.body), signed.owner, signed.payload_texts
         first = message.nonce == known.first_nonce
         if first and now > known.first_until:
             raise TheirError(DCP_SESSION_OVER)
         following = self.new_nonce()
         until = max(now + self.limits.session_seconds, known.first_until)
         requests, batch_id = (message.requests, message.id) if isinstance(message, RequestBatch) else ((message,), None)
-        received = ReceivedRequests(peer, known.identity, dcpsid, requests, batch_id, following, now)
+        received = ReceivedRequests(peer, known.identity, dcpsid, requests, texts, batch_id, following, now)
         nonce, closes = message.nonce or "", any(self._closes(received, index) for index in range(len(requests)))
         self.store.use_nonce(NonceUse(peer, dcpsid, nonce, following, first, now, until, known.opened, closes))
         return received
@@ -320,7 +323,7 @@ class Receiver:
             return True
         return False
 
-    def _authorized(self, request: Request, peer: Address) -> tuple[frozenset[Address], str]:
+    def _authorized(self, request: Request, peer: Address, payload_text: bytes) -> tuple[frozenset[Address], str]:
         """The resources that authorized a request in full, and the digest of its payload if one is named."""
         named = {
             allowance.resource
@@ -333,7 +336,7 @@ class Receiver:
             )
         if not named:
             return frozenset(), ""
-        digest = payload_digest(request)
+        digest = signed_text_digest(payload_text)
         return signers_of(request, named, digest), digest.hex()
 
 
