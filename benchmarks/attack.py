@@ -284,7 +284,7 @@ _DM3: Final = Attack(
     (
         Edit(
             "layers/postroom/postroom/runtime/name_parts.py",
-            "            senders=self._share(SENDERS_KIND, self._settings.dm3_reserved_concurrency),\n",
+            "            senders=self._share(SENDERS_KIND, of_dm3),\n",
             "",
         ),
     ),

@@ -75,11 +75,11 @@ class NameParts(DeploymentParts):
         """The same, for requests that are answered at once: their look-ups hold a share of the function's runs."""
         from postroom.pipeline.look_ups import KIND
 
-        return self._sender_keys(self._share(KIND, self._settings.inbox_reserved_concurrency))
+        return self._sender_keys(self._share(KIND, lambda: self._settings.inbox_reserved_concurrency))
 
-    def _share(self, kind: str, reserved: int) -> "Hold":
-        """What limits look-ups to a share of the reserved runs. It needs the table for the first look-up only."""
-        return lambda domain: self._runs(kind, reserved).hold(domain)
+    def _share(self, kind: str, reserved: Callable[[], int]) -> "Hold":
+        """What limits look-ups to a share of the reserved runs. A function that makes none has no settings for it."""
+        return lambda domain: self._runs(kind, reserved()).hold(domain)
 
     def _runs(self, kind: str, reserved: int) -> "HeldRuns":
         from postroom.pipeline.look_ups import HOLD_SECONDS, most_look_ups
@@ -143,21 +143,24 @@ class NameParts(DeploymentParts):
         """The dm3 profiles of names, by the registries of the setting DM3_REGISTRIES."""
         from postroom.pipeline.look_ups import OWNERS_KIND
 
-        return self._profiles(OWNERS_KIND, self._settings.mailbox_api_reserved_concurrency)
+        return self._profiles(OWNERS_KIND, lambda: self._settings.mailbox_api_reserved_concurrency)
 
     @cached_property
     def profiles_for_dcp(self) -> "Profiles":
         """The same for functions/dcp, whose look-ups of owners hold runs of its own."""
         from postroom.pipeline.look_ups import DCP_OWNERS_KIND
 
-        return self._profiles(DCP_OWNERS_KIND, self._settings.dcp_reserved_concurrency)
+        return self._profiles(DCP_OWNERS_KIND, lambda: self._settings.dcp_reserved_concurrency)
 
-    def _profiles(self, owners_kind: str, reserved: int) -> "Profiles":
+    def _profiles(self, owners_kind: str, reserved: Callable[[], int]) -> "Profiles":
         from postroom.names.profiles import Profiles
         from postroom.names.registries import PINNED, Registries
         from postroom.names.registry import MemoryRegistry
         from postroom.names.uris import uri_reader
         from postroom.pipeline.look_ups import RECEIVERS_KIND, SENDERS_KIND
+
+        def of_dm3() -> int:
+            return self._settings.dm3_reserved_concurrency
 
         _ = self._ipfs_gateways  # a wrong setting stops the start
         public = self._public_registries(self._ens_registry, self._settings.dm3_lookup_seconds)
@@ -168,8 +171,8 @@ class NameParts(DeploymentParts):
             uri_reader(lambda: self._profile_documents),
             pinned=self._pinned_registry if PINNED in self._registry_order else None,
             kept=self._shared(registry).kept if public else lambda _name, _key: None,
-            senders=self._share(SENDERS_KIND, self._settings.dm3_reserved_concurrency),
-            receivers=self._share(RECEIVERS_KIND, self._settings.dm3_reserved_concurrency),
+            senders=self._share(SENDERS_KIND, of_dm3),
+            receivers=self._share(RECEIVERS_KIND, of_dm3),
             owners=self._share(owners_kind, reserved),
         )
 
@@ -266,7 +269,7 @@ class NameParts(DeploymentParts):
         from postroom.names.accounts import SenderAccounts
         from postroom.pipeline.look_ups import SENDERS_KIND
 
-        senders = self._share(SENDERS_KIND, self._settings.dm3_reserved_concurrency)
+        senders = self._share(SENDERS_KIND, lambda: self._settings.dm3_reserved_concurrency)
         addresses = self._shared(self._ens_registry, senders)
         return SenderAccounts(addresses, self.chain, self._look_up_rate, self._system.clock)
 
