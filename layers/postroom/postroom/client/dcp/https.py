@@ -21,7 +21,7 @@ _FORM: Final = "it must be https://, a host and a path, such as https://nlweb.re
 class HttpsTransport:
     """The transport to the target at a URL; see AsyncMailbox for `ca_file`, `connect` and `local`.
 
-    `timeout`: seconds for each part of a request. Raises SettingsError, OurError.
+    `timeout`: seconds for each request, as there. Raises SettingsError, OurError.
     """
 
     def __init__(

@@ -86,8 +86,7 @@ class WebSocketTransport:
             raise SettingsError(f"the target's URL is {url!r}; {_FORM}")
         self._url = f"wss://{address.named}{parts.path or '/'}"
         self._host, self._connect, self._timeout = address.host, route.connect, timeout
-        chosen = choose_tls(route.ca_file)
-        self._tls = chosen if isinstance(chosen, ssl.SSLContext) else httpx.create_ssl_context()
+        self._tls = choose_tls(route.ca_file)
         self._is_closed = False
         self._socket: ClientConnection | None = None
         self._pinging: set[asyncio.Task[None]] = set()

@@ -10,14 +10,13 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from postroom.client.mailbox.deadlines import CONNECT_SECONDS, TimedSocket
 from postroom.client.mailbox.exchange import MailboxRequest, MailboxResponse, NoAnswer
 from postroom.core.errors import OurError, SettingsError, TheirError
 from postroom.protocols.nlweb.names import read_receiver
 
 MAX_ANSWER_BYTES: Final = 12_000_000
 """More than API Gateway returns (10 MB), and enough to stop a host that never ends its answer."""
-CONNECT_SECONDS: Final = 10.0
-"""A host that accepts no connection for so long is unavailable; the time-out applies to answers."""
 
 _FORM: Final = "it must be https:// and the mailbox's host, such as https://nlweb.receiver.example"
 
@@ -34,7 +33,7 @@ class Address:
     reached_at: str
 
     def build(self, client: httpx.Client | httpx.AsyncClient, request: MailboxRequest, timeout: float) -> httpx.Request:
-        """The request for httpx. `timeout`: seconds for each part of it."""
+        """The request for httpx. `timeout`: seconds for each of its steps."""
         return client.build_request(
             request.method,
             f"https://{self.reached_at}{request.path}",
@@ -102,14 +101,14 @@ def choose_route(
         raise SettingsError(f"{file} does not describe a local stack; `postroom up` writes a new one") from None
 
 
-def choose_tls(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
+def choose_tls(ca_file: str | os.PathLike[str] | None) -> ssl.SSLContext:
     """The trusted certificate authorities: those of a file (PEM), or those that httpx trusts. Raises OurError."""
-    if ca_file is None:
-        return True
     try:
-        return ssl.create_default_context(cafile=ca_file)
+        chosen = httpx.create_ssl_context() if ca_file is None else ssl.create_default_context(cafile=ca_file)
     except OSError as error:
         raise OurError(f"ca_file {ca_file} has no certificates (PEM): {error.strerror or error}") from None
+    chosen.sslsocket_class = TimedSocket
+    return chosen
 
 
 def received(answer: httpx.Response, body: bytes) -> MailboxResponse:

@@ -19,6 +19,7 @@ from postroom.api.mailbox_names import read_mailbox_name
 from postroom.api.schemas import MAX_CONTAINER_BYTES, MAX_WAIT_SECONDS
 from postroom.client.mailbox.containers import DCP_PART_BYTES, ContainerSteps, FetchedContainer
 from postroom.client.mailbox.core import Core, OwnerSettings, change_of
+from postroom.client.mailbox.deadlines import Deadline, limit_of
 from postroom.client.mailbox.errors import ClosedError
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, Steps, T
 from postroom.client.mailbox.http import (
@@ -85,9 +86,10 @@ class Mailbox:
         `ca_file`: certificate authorities (PEM) to trust instead of the public ones. `connect`: the host and port to
         connect to, instead of the host's address in DNS. `local`: the folder of a local stack, such as `.postroom`,
         which has both. `dcp`: send requests over DCP, each of them authorized by the key, instead of with a token; the
-        key is one of secp256k1; messages are waited for over a WebSocket, if the host has one. `timeout`: seconds for
-        each part of a request; waiting for messages is added to it. Raises SettingsError for an invalid URL or
-        folder, TheirError for an invalid name; for files OSError, OurError.
+        key is one of secp256k1; messages are waited for over a WebSocket, if the host has one. `timeout`: seconds for a
+        request and its answer, once there is a connection, which may take 10 more; waiting for messages is added, and
+        a second for each 10,000 bytes. Raises SettingsError for an invalid URL or folder, TheirError for an invalid
+        name; for files OSError, OurError.
         """
         route = choose_route(ca_file, connect, local)
         self._address = read_address(url, route.connect)
@@ -310,14 +312,17 @@ def _open_dcp(
 
 
 def fetch_answer(client: httpx.Client, address: Address, request: MailboxRequest, timeout: float) -> Answer:
-    """The answer to a request, whose pause is over. `timeout`: seconds for each part of it."""
+    """The answer to a request, whose pause is over. `timeout`: see Mailbox."""
     try:
-        sent = address.build(client, request, timeout)
-        with closing(client.send(sent, stream=True)) as answer:
-            body = bytearray()
+        sent, body = address.build(client, request, timeout), bytearray()
+        with (
+            Deadline(limit_of(request, timeout)) as deadline,
+            closing(client.send(sent, stream=True)) as answer,
+        ):
             for part in answer.iter_bytes():
                 body += part
                 check_size(len(body))
+                deadline.received(len(part))
     except httpx.RequestError as error:
         return address.failed(error)
     return received(answer, bytes(body))
