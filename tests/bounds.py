@@ -21,6 +21,7 @@ from postroom.storage.limits.held_runs import most_of_a_name
 _AT = DeploymentSettings()
 _WAITS = most_waits(_AT.mailbox_api_reserved_concurrency)
 _LOOK_UPS = most_look_ups(_AT.inbox_reserved_concurrency)
+_DCP_WAITS = most_waits(_AT.dcp_reserved_concurrency)
 _DM3_LOOK_UPS = most_look_ups(_AT.dm3_reserved_concurrency)
 _OWNERS_LOOK_UPS = most_look_ups(_AT.mailbox_api_reserved_concurrency)
 CALCULATED = {
@@ -34,6 +35,8 @@ CALCULATED = {
     "most look-ups, unreserved": most_look_ups(0),
     "most waits": _WAITS,
     "most waits of a name": most_of_a_name(_WAITS),
+    "most waits of a name over DCP": most_of_a_name(_DCP_WAITS),
+    "most waits over DCP": _DCP_WAITS,
     "notices of a buffer an hour": DOMAINS_OF_A_BUFFER * _AT.feedback_per_domain_and_hour,
     "seconds ahead": MOST_AHEAD_MS / 1000,
     "seconds of a try": AWS_CONNECT_SECONDS + AWS_READ_SECONDS,

@@ -19,6 +19,7 @@ from postroom.api.dcp import PING, PONG
 from postroom.api.schemas import MAX_WAIT_SECONDS
 from postroom.core.settings import RETAIN_CEILING_SECONDS, DeploymentSettings
 from postroom.core.side_by_side import THREADS
+from postroom.cost.counted import DCP_MESSAGE_WRITES
 from postroom.http.rate_limit import NEWCOMERS_AT_ONCE, NEWCOMERS_PER_SECOND
 from postroom.http.sign_in import READS_OF_A_LOOK
 from postroom.http.waits import HOLD_SECONDS
@@ -507,6 +508,12 @@ def test_look_ups_of_strangers_over_dcp_never_use_up_the_directorys_throughput()
     reads = at["DcpReservedConcurrency"] * READS_OF_A_LOOK
     assert reads * NEWCOMERS_PER_SECOND <= at["TableReadUnitsPerSecond"] / 6
     assert reads * (NEWCOMERS_AT_ONCE + NEWCOMERS_PER_SECOND) <= at["TableReadUnitsPerSecond"] / 2
+
+
+def test_messages_of_strangers_by_both_apis_of_dcp_never_use_up_its_tables_throughput() -> None:
+    """Each makes a write, that of its nonce, and both APIs have the same throttle."""
+    at = {name: said["Default"] for name, said in template()["Parameters"].items()}
+    assert 2 * at["ThrottlingRate"] * DCP_MESSAGE_WRITES <= at["TableWriteUnitsPerSecond"] / 4
 
 
 @pytest.mark.parametrize(("runs", "reserved"), [("50", 50), ("7", 7), ("0", None)])

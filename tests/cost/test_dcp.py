@@ -8,9 +8,10 @@ import pytest
 from tests.cost.counting import RECEIVER, Counted, CountedStack
 from tests.cost.items import item_bytes
 from tests.http.dcp_peers import OWNER, OWNER_SIGNING_KEY
-from tests.protocols.dcp.guarded import Peer
+from tests.protocols.dcp.guarded import JACK, Peer
 
 from postroom.cost import counted
+from postroom.http.sign_in import READS_OF_A_LOOK
 from postroom.protocols.dcp.receiving import DEFAULT_TTL
 
 pytestmark = [pytest.mark.xdist_group("cost"), pytest.mark.stack]
@@ -60,6 +61,42 @@ def over(stack: CountedStack) -> Over:
         answer = peer.send(peer.batch(*(request() for _ in range(BATCH))))
         assert all(each["success"] for each in answer["payload"])
     return Over(peer.now, connect, http, message, batch)
+
+
+@dataclass
+class OfStrangers:
+    """What was counted of a stranger's message: of BATCH requests for mailboxes, and of a close."""
+
+    batch: Counted
+    close: Counted
+
+
+@pytest.fixture(scope="module")
+def of_strangers(stack: CountedStack) -> OfStrangers:
+    guardian = stack.described()["identity"].removeprefix("0x")
+    peer = Peer.connected(stack, JACK, half="a-stranger-to-be-counted", guardian=guardian, now=time.time())
+    looks = [peer.request("status", {"mailbox": f"nobody{n}.example"}, keys=(JACK,)) for n in range(BATCH)]
+    with stack.counting() as batch:
+        answer = peer.send(peer.batch(*looks))
+        assert [each["success"] for each in answer["payload"]] == [True, *[False] * BATCH]
+    with stack.counting() as close:
+        assert peer.send(peer.request("close", keys=(JACK,)))["success"]
+    return OfStrangers(batch, close)
+
+
+def test_a_message_of_a_stranger_makes_one_write_and_each_look_up_two_reads(of_strangers: OfStrangers) -> None:
+    batch, close = of_strangers.batch, of_strangers.close
+    assert batch.requests == Counter({"dynamodb UpdateItem": 1, "dynamodb Query": READS_OF_A_LOOK * BATCH})
+    assert close.requests == Counter({"dynamodb UpdateItem": 1})
+    assert batch.write_units == close.write_units == counted.DCP_MESSAGE_WRITES
+    assert (batch.read_units, close.read_units) == (counted.DCP_LOOK_READS * BATCH, 0)
+
+
+def test_the_answer_to_a_stranger_and_its_lines_in_the_log_have_the_counted_bytes(of_strangers: OfStrangers) -> None:
+    batch = of_strangers.batch
+    assert batch.answer_bytes == pytest.approx(counted.DCP_REFUSALS_ANSWER_BYTES, rel=A_LITTLE)
+    assert len(batch.log_lines) == counted.DCP_REFUSALS_LOG_LINES
+    assert len(batch.log) == pytest.approx(counted.DCP_REFUSALS_LOG_BYTES, rel=A_LITTLE)
 
 
 def test_a_connect_makes_no_request_to_aws(over: Over) -> None:

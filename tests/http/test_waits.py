@@ -3,7 +3,7 @@
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import pytest
 from botocore.exceptions import ClientError
@@ -84,6 +84,13 @@ class Crowd:
         self.gate(operation)
         self.calls[operation] += 1
         return nullcontext()
+
+
+def test_waits_over_dcp_are_counted_by_themselves(api: ApiStack) -> None:
+    parts = api.parts().mailbox_api
+    with ExitStack() as held:
+        for runs in (parts.waits, parts.dcp_waits):
+            assert [held.enter_context(runs.hold(SHOP)) for _ in range(6)] == [True] * 4 + [False] * 2
 
 
 @pytest.mark.parametrize(("reserved", "in_all"), [(100, 50), (10, 5), (3, 1), (1, 0)])

@@ -89,6 +89,12 @@ DCP_REQUEST_ANSWER_BYTES: Final = 216
 DCP_LOG_BYTES: Final = 201
 """Of a message, one line; a response over HTTP has one of about the same size."""
 DCP_METRICS: Final = 1
+DCP_LOOK_READS: Final = 2
+"""Read units of a mailbox that a stranger names."""
+DCP_REFUSALS_ANSWER_BYTES: Final = 4_240
+DCP_REFUSALS_LOG_LINES: Final = 11
+DCP_REFUSALS_LOG_BYTES: Final = 2_165
+"""Of a stranger's message with the most requests, all of which are refused."""
 
 # --- owners who wait for mail -----------------------------------------------------------------------------------------
 WAIT_SECONDS: Final = 3_000
