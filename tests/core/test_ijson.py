@@ -290,6 +290,12 @@ def test_a_string_that_does_not_end_takes_no_quadratic_time(end: bytes) -> None:
     assert refusal(text, max_bytes=len(text)).reason is NOT_JSON
 
 
+@pytest.mark.parametrize(("lists", "where"), [(9_998, "at [9998]"), (9_999, "among many values")])
+def test_an_integer_that_is_refused_is_not_searched_among_more_than_10_000_lists(lists: int, where: str) -> None:
+    text = b"[%b9007199254740993]" % (b"[]," * lists)
+    assert refusal(text, max_bytes=len(text)).detail.startswith(f"the integer {where} is beyond")
+
+
 def test_an_integer_that_is_refused_below_a_long_name_takes_no_quadratic_time() -> None:
     text = b'{"%b":[%b9007199254740993]}' % (b"x" * (4 << 20), b"0," * 90_000)
     assert refusal(text, max_bytes=len(text)).detail.startswith(f"the integer at {'x' * 100} is beyond")

@@ -44,6 +44,8 @@ does: nobody reads another number. Others are refused.
 _LONGEST_DIGITS = 1e21
 """From here on, RFC 8785 writes exponents (ECMA-262, Number::toString)."""
 _LONGEST_PATH = 100
+_MOST_SEARCHED = 10_000
+"""Lists and objects in a text in which an integer is searched, to name it in a refusal."""
 
 MAX_DEPTH = 64
 """Levels of nesting, unless the caller sets another limit: code that walks the value later may be recursive."""
@@ -195,7 +197,9 @@ def _checked(value: JsonValue, max_depth: int, *, all_integers: bool) -> JsonVal
     level: list[Any] = [whole]
     levels_left = max_depth
     large: list[tuple[Any, Any]] = []
+    containers = 0
     while level:
+        containers += len(level)
         below: list[Any] = []
         for container in level:
             for place, member in container.items() if type(container) is dict else enumerate(container):
@@ -214,48 +218,55 @@ def _checked(value: JsonValue, max_depth: int, *, all_integers: bool) -> JsonVal
         level = below
         levels_left -= 1
     for container, place in large:
-        container[place] = _double_of(container[place], value)
+        container[place] = _double_of(container[place], value, names_it=containers <= _MOST_SEARCHED)
     return whole[0]
 
 
-def _double_of(integer: int, root: JsonValue) -> float:
-    """The double of an integer that is somewhere in `root`. A refusal names the first one that has none."""
-    try:
-        double = double_of(integer)
-    except OverflowError:
-        double = None
+def _double_of(integer: int, root: JsonValue, *, names_it: bool) -> float:
+    """The double of an integer that is somewhere in `root`. `names_it`: a refusal names the first one that has none."""
+    double = _double_or_none(integer)
     if double is None:
-        raise _refusal_of_integer(root, "") or TheirError(NOT_I_JSON, _BIG_NUMBER)
+        raise (
+            _refusal_of_integer(root) if names_it else TheirError(NOT_I_JSON, _BIG_INTEGER.format("among many values"))
+        )
     return double
 
 
-def _refusal_of_integer(value: Any, path: str) -> TheirError | None:
-    """The refusal of the first integer in a value that has no double. `path`: what leads to the value."""
-    kind = type(value)
-    if kind is int:
-        try:
-            if double_of(value) is not None:
-                return None
-        except OverflowError:
-            return TheirError(NOT_I_JSON, _BIG_NUMBER)
-        # A name may have halves of surrogate pairs, with which no answer could be written.
-        shown = path.encode(errors="replace").decode()
-        return TheirError(NOT_I_JSON, _BIG_INTEGER.format(f"at {shown}" if path else "of the whole text"))
-    for place, member in value.items() if kind is dict else enumerate(value):
-        of = type(member)
-        if of is dict or of is list or (of is int and not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER):
-            refusal = _refusal_of_integer(member, _path_to(place, path))
-            if refusal:
-                return refusal
+def _double_or_none(integer: int) -> float | None:
+    try:
+        return double_of(integer)
+    except OverflowError:
+        return None
+
+
+def _refusal_of_integer(root: JsonValue) -> TheirError:
+    """The refusal of the first integer that has no double."""
+    integer, places = (root, []) if isinstance(root, int) else _first_without_double(root) or (0, [])
+    try:
+        double_of(integer)
+    except OverflowError:
+        return TheirError(NOT_I_JSON, _BIG_NUMBER)
+    path = ""
+    for place in reversed(places):
+        path += f"[{place}]" if isinstance(place, int) else f".{place[:_LONGEST_PATH]}" if path else place
+    # A name may have halves of surrogate pairs, with which no answer could be written.
+    shown = path[:_LONGEST_PATH].encode(errors="replace").decode()
+    return TheirError(NOT_I_JSON, _BIG_INTEGER.format(f"at {shown}" if path else "of the whole text"))
+
+
+def _first_without_double(container: Any) -> tuple[int, list[str | int]] | None:
+    """The first integer that has no double, and the places that lead to it, the last one first."""
+    for place, member in container.items() if type(container) is dict else enumerate(container):
+        kind = type(member)
+        if kind is int:
+            if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER and _double_or_none(member) is None:
+                return member, [place]
+        elif kind is dict or kind is list:
+            found = _first_without_double(member)
+            if found:
+                found[1].append(place)
+                return found
     return None
-
-
-def _path_to(place: str | int, path: str) -> str:
-    """As much of a path as is shown: a name may be as long as the text, and have very many values below it."""
-    if isinstance(place, int):
-        return f"{path}[{place}]"[:_LONGEST_PATH]
-    start = place[:_LONGEST_PATH]
-    return f"{path}.{start}"[:_LONGEST_PATH] if path else start
 
 
 def double_of(integer: int) -> float | None:
