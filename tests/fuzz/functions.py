@@ -18,7 +18,7 @@ ENVIRONMENT = {
     **dict.fromkeys(("DIRECTORY_TABLE", "SEEN_TABLE", "LIMITS_TABLE", "POST_TABLE", "DCP_TABLE", "BUCKET"), "none"),
     **dict.fromkeys(("OUTBOX_TABLE", "STORAGE_TABLE"), "none"),
     **dict.fromkeys(("COURIER_QUEUE_URL", "CLAIMS_QUEUE_URL", "NAMES_QUEUE_URL"), "none"),
-    **dict.fromkeys(("LOOK_UPS_QUEUE_URL", "WAITING_QUEUE_URL"), "none"),
+    **dict.fromkeys(("LOOK_UPS_QUEUE_URL", "RETRY_QUEUE_URL", "WAITING_QUEUE_URL"), "none"),
     **dict.fromkeys(
         (
             "DM3_KEYS_SECRET", "TOKEN_KEYS_SECRET", "WEBHOOK_KEYS_SECRET", "DCP_IDENTITIES_SECRET",
