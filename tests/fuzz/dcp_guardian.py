@@ -168,7 +168,7 @@ def _function() -> Any:
     parts.dcp_sessions = STORE  # type: ignore[assignment]  # another SessionStore
     parts.dcp_handlers = {operation.id: _perform for operation in OPERATIONS}
     parts.rate = Rate(10**9, lambda: 0.0)
-    parts.sign_in = SignIn(
+    parts.dcp_sign_in = SignIn(
         tokens=parts.tokens,
         directory=FakeDirectory(mailboxes={MAILBOX: MailboxRecord(MAILBOX, keys=keys)}),
         mailboxes=deployment.storage.mailboxes,
