@@ -190,10 +190,12 @@ def _is_seen(patched: AbstractContextManager[object], entry_name: str, text_name
         return _ratio(entry, TEXTS[text_name], effort) > MOST
 
 
-def _one_by_one(text: str) -> bytes:
+def _one_by_one(value: object) -> bytes:
     """Halves of surrogate pairs as they were written."""
-    parts = [json.dumps(part).encode() if "\ud800" <= part <= "\udfff" else part.encode() for part in text]
-    return b'"%b"' % b"".join(part.strip(b'"') for part in parts)
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return b"".join(
+        json.dumps(part).strip('"').encode() if "\ud800" <= part <= "\udfff" else part.encode() for part in text
+    )
 
 
 def _for_each(request: Request, resources: Iterable[Address], _: bytes) -> frozenset[Address]:
@@ -205,7 +207,7 @@ BROKEN: Final = (
     Broken(
         "halves of surrogate pairs are written one by one",
         lambda effort: _is_seen(
-            patch.object(canonical, "_with_halves", _one_by_one), "POST /dcp", "halves of surrogate pairs", effort
+            patch.object(canonical, "_written", _one_by_one), "POST /dcp", "halves of surrogate pairs", effort
         ),
     ),
     Broken(
