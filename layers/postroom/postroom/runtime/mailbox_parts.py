@@ -282,17 +282,8 @@ class MailboxParts(DeploymentParts):
 
     def _waits(self, kind: str, reserved: int) -> "HeldRuns":
         from postroom.http.waits import HOLD_SECONDS, most_waits
-        from postroom.storage.limits.held_runs import HeldRuns
 
-        return HeldRuns(
-            self._storage.dynamodb,
-            self._settings.given("limits_table"),
-            kind,
-            most=most_waits(reserved),
-            seconds=HOLD_SECONDS,
-            clock=self._system.clock,
-            new_id=self._system.new_id,
-        )
+        return self._storage.held_runs(kind, most_waits(reserved), HOLD_SECONDS)
 
     @cached_property
     def pool(self) -> "Executor":

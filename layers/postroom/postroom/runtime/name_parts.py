@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from postroom.pipeline.ports import SenderKeys
     from postroom.runtime.chain import ChainInUse
     from postroom.storage.aws.object_store import ObjectStore
-    from postroom.storage.limits.held_runs import HeldRuns
 
 
 PATIENT_SECONDS: Final = 10.0
@@ -79,21 +78,9 @@ class NameParts(DeploymentParts):
 
     def _share(self, kind: str, reserved: Callable[[], int]) -> "Hold":
         """What limits look-ups to a share of the reserved runs. A function that makes none has no settings for it."""
-        return lambda domain: self._runs(kind, reserved()).hold(domain)
-
-    def _runs(self, kind: str, reserved: int) -> "HeldRuns":
         from postroom.pipeline.look_ups import HOLD_SECONDS, most_look_ups
-        from postroom.storage.limits.held_runs import HeldRuns
 
-        return HeldRuns(
-            self._storage.dynamodb,
-            self._settings.given("limits_table"),
-            kind,
-            most=most_look_ups(reserved),
-            seconds=HOLD_SECONDS,
-            clock=self._system.clock,
-            new_id=self._system.new_id,
-        )
+        return lambda domain: self._storage.held_runs(kind, most_look_ups(reserved()), HOLD_SECONDS).hold(domain)
 
     def _sender_keys(self, hold: "Hold | None" = None) -> "SenderKeys":
         from postroom.crypto.rsa_ed25519 import KeyRules

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from postroom.storage.directory.operators import Operators
     from postroom.storage.limits.challenges import AnsweredChallenges
     from postroom.storage.limits.feedback import FeedbackLimits
+    from postroom.storage.limits.held_runs import HeldRuns
     from postroom.storage.limits.name_texts import NameTexts
     from postroom.storage.limits.quotas import Quota, Usages
     from postroom.storage.limits.sender_zones import SenderZones
@@ -229,6 +230,20 @@ class StorageParts(DeploymentParts):
         from postroom.storage.limits.verification_codes import VerificationCodeLimits
 
         return VerificationCodeLimits(self.dynamodb, self._settings.given("limits_table"))
+
+    def held_runs(self, kind: str, most: int, seconds: int) -> "HeldRuns":
+        """The runs that requests of a kind hold, as for HeldRuns."""
+        from postroom.storage.limits.held_runs import HeldRuns
+
+        return HeldRuns(
+            self.dynamodb,
+            self._settings.given("limits_table"),
+            kind,
+            most=most,
+            seconds=seconds,
+            clock=self._system.clock,
+            new_id=self._system.new_id,
+        )
 
     @cached_property
     def sender_zones(self) -> "SenderZones":
