@@ -8,7 +8,6 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, NamedTuple
 
 import orjson
@@ -22,7 +21,7 @@ from postroom.pipeline.ports import HideQueue
 from postroom.pipeline.retention_periods import RetentionPeriods
 from postroom.pipeline.silence import Silence, ZoneSilentError
 from postroom.pipeline.silent_zones import LONGEST_SECONDS, PatientKeys
-from postroom.pipeline.waiting_counts import Wait, counts_of, write_count
+from postroom.pipeline.waiting_counts import Wait, count_waits
 from postroom.storage.limits.sender_zones import SenderZones
 
 SPREAD_SECONDS: Final = 60
@@ -74,14 +73,12 @@ class WaitingClaims:
         if stay:
             try:
                 self.waiting.hide({receipt: rest.seconds for receipt, rest in stay.items()})
-                self._count([Wait(rest.silence, rest.seconds) for rest in stay.values() if rest.silence], now)
+                waits = [Wait(rest.silence, rest.seconds) for rest in stay.values() if rest.silence]
+                count_waits(self.zones, self.pool, waits, now)
             except Exception as error:
                 # They come again after the queue's own visibility time-out. The others were sent on, and are done.
                 _log.error("%s waiting claims were not hidden, or counted", len(stay), exc_info=stack_of(error))
         return [record.message_id for record in records if rests.get(record.receipt) != _TO_BE_JUDGED]
-
-    def _count(self, waits: Sequence[Wait], now: float) -> None:
-        side_by_side(self.pool, partial(write_count, self.zones, now=now), counts_of(waits, now))
 
     def _rest(self, record: WaitingRecord) -> _Rest | None:
         """What becomes of a claim. If it is to be judged, it was sent on; None: it cannot be read, or sent on."""

@@ -1,15 +1,13 @@
-"""The count of claims that begin to wait for a silent zone, or go on waiting: what is written, and when.
-
-It is written after a claim was sent to the waiting queue, or hidden there. A run that ends between the two leaves a
-claim that waits uncounted until it is hidden past the end of a period, and never counts one that does not wait.
-"""
+"""The count of claims that begin to wait for a silent zone, or go on waiting."""
 
 from collections import Counter
 from collections.abc import Iterable
+from concurrent.futures import Executor
 from contextlib import suppress
 from typing import NamedTuple
 
 from postroom.core.errors import NotNowError
+from postroom.core.side_by_side import side_by_side
 from postroom.pipeline.silence import Silence
 from postroom.storage.limits import waiting_periods
 from postroom.storage.limits.sender_zones import SenderZones
@@ -23,24 +21,19 @@ class Wait(NamedTuple):
     begins: bool = False
 
 
-class ZoneCount(NamedTuple):
-    """The claims that have to be counted for a zone in a period."""
+def count_waits(zones: SenderZones, pool: Executor, waits: Iterable[Wait], now: float) -> None:
+    """Count claims for their zones, and for the topmost ones above them. One write for each zone; mostly none.
 
-    zone: str
-    period: int
-    claims: int
-
-
-def counts_of(waits: Iterable[Wait], now: float) -> list[ZoneCount]:
-    """What has to be counted: for the zones themselves, and for the topmost ones above them. Mostly nothing."""
+    Called after the claims were sent to their queue, or hidden there. A run that ends between the two leaves a claim
+    that waits uncounted until it is hidden past the end of a period, and never counts one that does not wait.
+    """
     found: Counter[tuple[str, int]] = Counter()
     for silence, seconds, begins in waits:
         for period in waiting_periods.entered(now, seconds, begins=begins):
             found.update((zone, period) for zone in {silence.zone, silence.above})
-    return [ZoneCount(zone, period, claims) for (zone, period), claims in found.items()]
 
+    def write(counted: tuple[str, int]) -> None:
+        with suppress(NotNowError):  # the claims wait, counted or not
+            zones.count(*counted, found[counted], int(now))
 
-def write_count(zones: SenderZones, count: ZoneCount, now: float) -> None:
-    """Add to the count of a zone. One write."""
-    with suppress(NotNowError):  # the claims wait, counted or not
-        zones.count(count.zone, count.period, count.claims, int(now))
+    side_by_side(pool, write, list(found))

@@ -38,7 +38,7 @@ from postroom.pipeline.notification_trigger import NotificationTrigger
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, attempt
 from postroom.pipeline.silence import Silence
 from postroom.pipeline.verdicts import Accepted, Discarded, Judge, Retry, Verdict
-from postroom.pipeline.waiting_counts import Wait, counts_of, write_count
+from postroom.pipeline.waiting_counts import Wait, count_waits
 from postroom.storage.aws.object_store import ObjectStore
 from postroom.storage.aws.queue import LONGEST_DELAY_SECONDS
 from postroom.storage.limits.sender_zones import SenderZones
@@ -306,9 +306,7 @@ class Worker:
         self._count(Wait(silence, delay, begins=not item.queued.awaited_key))
 
     def _count(self, wait: Wait) -> None:
-        now = int(self.clock())
-        for count in counts_of([wait], now):
-            write_count(self.zones, count, now)
+        count_waits(self.zones, self.pool, [wait], self.clock())
 
 
 def _memory_of(item: _ReceivedClaim) -> int:
