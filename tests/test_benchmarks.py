@@ -270,6 +270,18 @@ def test_a_measurement_replaces_its_section_of_the_page(
         assert name == "key_record" or then == was
 
 
+@pytest.mark.parametrize("entry", [pytest.param(each, id=each.name) for each in hostile_texts.entries()])
+def test_honest_texts_come_as_far_as_the_signature_and_hostile_ones_no_further(entry: hostile_texts.Entry) -> None:
+    size = min(entry.most_bytes, 80_000)
+    assert len(hostile_texts.honest(size)) == size
+    assert entry.read(entry.around(hostile_texts.honest(size))).startswith(entry.ends)
+    for text in hostile_texts.TEXTS.values():
+        hostile = text(size)
+        assert len(hostile) <= size
+        reason = entry.read(entry.around(hostile))
+        assert reason.startswith(entry.ends) or reason not in ("", "NotQueued")
+
+
 def test_ratios_are_to_the_first_way() -> None:
     def work(times: int) -> None:
         sum(range(times))
