@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from benchmarks.harness import Benchmark, Effort, Table, marked, times
+from benchmarks.harness import Benchmark, Effort, KnownMiss, Table, marked, times
 from benchmarks.status_sample import NOW_MS, OWN, bare_message, text
 from tests.client.chat.network import ALICE, BOB, ChatNetwork
 
@@ -41,8 +41,7 @@ but those of signatures; *after a new message* it opens one conversation more.
 so many messages already. The message is stored, sent, stored as a sent one and removed from the unsent ones; each time,
 the last chunk of a conversation is written again, which is full with {CHUNK_BYTES // 1000} kB.
 
-Goal: making ≤ {MOST_TO_BARE} × bare. What is above bare is the strict reading of the payload (as in `status`), Python's
-objects, and the JSON of the index.
+Goal: making ≤ {MOST_TO_BARE} × bare.
 """
 
 CONVERSATIONS: Final = {"none": 0, "100": 1000, "1,000": 100, "10,000": 10}
@@ -156,4 +155,11 @@ def _seconds(go: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-BENCHMARK = Benchmark("chat_index", "Chats in an archive: the index, and what is written", NOTES, measure)
+KNOWN: Final = (
+    KnownMiss(
+        "ratio",
+        ("making : bare",),
+        "the strict reading of the payload (as in `status`), Python's objects, and the JSON of the index.",
+    ),
+)
+BENCHMARK = Benchmark("chat_index", "Chats in an archive: the index, and what is written", NOTES, measure, known=KNOWN)

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, TypeVar
 
 import psutil
-from benchmarks.harness import NORMAL, Benchmark, Effort, Table, marked, times
+from benchmarks.harness import NORMAL, Benchmark, Effort, KnownMiss, Table, marked, times
 from benchmarks.job_files import AllLive, FileReach, LiveReach, in_one_process, lay_down, shares_of
 from benchmarks.mail import CROWD, CROWDED, Plan, put_rows, write
 from benchmarks.spark import session
@@ -415,4 +415,23 @@ def _memory(most: Counter[str]) -> Iterator[None]:
         looking.join()
 
 
-BENCHMARK: Final = Benchmark("jobs", "Compaction", NOTES, measure)
+KNOWN: Final = (
+    KnownMiss(
+        "job : threads",
+        (*_NAMES, "all, half of it one conversation"),
+        "the threads start no tasks and have all lines in memory. With two processors, the job takes as long at best; "
+        "with four, it should be twice as fast, which is calculated and not measured.",
+    ),
+    KnownMiss(
+        "job : plain Spark",
+        ("a tenth", "all, half of it one conversation"),
+        "starting a task takes longer than its work in a small run; with half of all in one conversation, the goal is "
+        "as near as the results of runs are to each other.",
+    ),
+    KnownMiss(
+        "ratio",
+        ("ten times as many : all",),
+        "runs of *all* differ by more than the goal, from 46 to 71 µs for a message; ten times as many took 51 and 57.",
+    ),
+)
+BENCHMARK: Final = Benchmark("jobs", "Compaction", NOTES, measure, known=KNOWN)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.call_timer import CallTimer
-from benchmarks.harness import Benchmark, Effort, Table, Timer, marked, over_processes, ratios
+from benchmarks.harness import Benchmark, Effort, KnownMiss, Table, Timer, marked, over_processes, ratios
 from benchmarks.status_sample import (
     AUTHOR,
     OWN,
@@ -42,8 +42,7 @@ the same update again.
 *Go* is what Status's node does with the same bytes, by its libraries, measured inside Go (`time` of the program in
 tests/peers/status): the same parses, Keccak-256 and recoveries, and the ID. It checks no fields and no chat. The
 program is built where Go and a C compiler exist; otherwise the table says what is missing. Go recovers with the same C
-library. The bare steps take longer than Go as well, by what Python's calls of the libraries take: of a text, Keccak-256
-is a quarter of them, and most of that are calls. So ours does not reach the goal, either.
+library.
 
 Goals: ours ≤ {MOST_TO_BARE} × bare; Go ≥ {LEAST_TO_GO} × ours. "–": not measured.
 """
@@ -112,4 +111,12 @@ def _verified(wrapper: bytes) -> VerifiedPayload:
     return verify(wrapper, own=OWN, carrier=AUTHOR.public)
 
 
-BENCHMARK = Benchmark("status", "Status payloads", NOTES, measure)
+KNOWN: Final = (
+    KnownMiss(
+        "Go : ours",
+        OF_GO,
+        "the bare steps take longer than Go as well, by what Python's calls of the libraries take: of a text, "
+        "Keccak-256 is a quarter of them, and most of that are calls.",
+    ),
+)
+BENCHMARK = Benchmark("status", "Status payloads", NOTES, measure, known=KNOWN)

@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Final, Protocol
 
+MISSED: Final = "✗"
+"""Begins a cell whose goal is missed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effort:
@@ -60,14 +63,36 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownMiss:
+    """Goals that are known to be missed: those of a column, in these rows. `why`: sentences in Markdown."""
+
+    column: str
+    rows: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark. `notes`: what is compared, in Markdown; `broken`: what must turn it red."""
+    """A benchmark. `notes`: what is compared, in Markdown; `broken`: what must turn it red; `known`: goals that it
+    misses, and why."""
 
     name: str
     title: str
     notes: str
     measure: Callable[[Effort], Sequence[Table]]
     broken: Sequence[Broken] = ()
+    known: Sequence[KnownMiss] = ()
+
+    def missed(self, tables: Sequence[Table]) -> list[str]:
+        """The goals that are missed, and not known to be: row and column of each."""
+        known = {(row, miss.column) for miss in self.known for row in miss.rows}
+        return [
+            f"{row}, {column}"
+            for table in tables
+            for row, *cells in table.rows
+            for column, cell in zip(table.columns[1:], cells, strict=True)
+            if cell.startswith(MISSED) and (row, column) not in known
+        ]
 
 
 Way = tuple[str, Callable[[], object]]
@@ -130,7 +155,7 @@ def times(ratio: float) -> str:
 
 def marked(ratio: float, *, reached: bool) -> str:
     """A ratio that has a goal as a cell of a table, with ✗ if the goal is not reached."""
-    return times(ratio) if reached else f"✗ {times(ratio)}"
+    return times(ratio) if reached else f"{MISSED} {times(ratio)}"
 
 
 def _calls_in(timer: Timer, seconds: float) -> int:

@@ -11,7 +11,7 @@ from benchmarks.bench_dnssec import HOSTILE, SIGNED_BY
 from benchmarks.bench_flow import INBOX_PARTS, PARTS
 from benchmarks.bench_peers import PROGRAMS
 from benchmarks.bench_status import ROWS as STATUS_ROWS
-from benchmarks.harness import TINY, Benchmark, Effort, Table, over_processes, ratios
+from benchmarks.harness import TINY, Benchmark, Effort, KnownMiss, Table, marked, over_processes, ratios
 from tests.peers import made
 
 ROWS = {
@@ -268,6 +268,55 @@ def test_a_measurement_replaces_its_section_of_the_page(
         section = rf"## `{name}`: .*?(?=\n## `|\n\Z)"
         [was], [then] = (re.findall(section, page, re.DOTALL) for page in (before, after))
         assert name == "key_record" or then == was
+
+
+def tables_in(section: str) -> list[Table]:
+    """The tables of a section of the page."""
+    found = re.findall(r"^\|.*\|\n\| -.*\|\n(?:\|.*\|\n?)+", section, re.MULTILINE)
+    cells = [
+        [[*map(str.strip, line.strip("|").split(" | "))] for line in table.strip().splitlines()] for table in found
+    ]
+    return [Table("", tuple(columns), tuple(map(tuple, rows))) for columns, _, *rows in cells]
+
+
+@pytest.mark.parametrize("benchmark", [pytest.param(each, id=each.name) for each in program.BENCHMARKS])
+def test_every_goal_that_is_missed_on_the_page_has_its_reason_below(benchmark: Benchmark) -> None:
+    page = program.PAGE.read_text()
+    [section] = re.findall(rf"^## `{benchmark.name}`: .*?(?=^## `|\Z)", page, re.DOTALL | re.MULTILINE)
+    tables = tables_in(section)
+    assert benchmark.missed(tables) == []
+    cells = [cell for table in tables for row in table.rows for cell in row]
+    assert len(re.findall(r"\| +✗ ", section)) == sum(cell.startswith("✗") for cell in cells)
+    for miss in benchmark.known:
+        assert f"✗ in *{miss.column}*: {miss.why}" in section.replace("\n", " ")
+        assert any(miss.column in table.columns and {*miss.rows} <= {row[0] for row in table.rows} for table in tables)
+
+
+@pytest.mark.parametrize(
+    ("known", "missed"),
+    [
+        ((), ["a row, ours : bare", "another row, ours : bare"]),
+        ((KnownMiss("ours : bare", ("a row",), "it is so."),), ["another row, ours : bare"]),
+        (
+            (KnownMiss("ours", ("a row", "another row"), "it is so."),),
+            ["a row, ours : bare", "another row, ours : bare"],
+        ),
+        ((KnownMiss("ours : bare", ("a row", "another row"), "it is so."),), []),
+    ],
+)
+def test_a_goal_that_is_missed_without_a_known_reason_is_an_error(
+    known: tuple[KnownMiss, ...], missed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = marked(2, reached=False)
+    table = Table(
+        "", ("way", "ours", "ours : bare"), (("a row", "1", cell), ("another row", "1", cell), ("x", "1", "1"))
+    )
+    monkeypatch.setattr(program, "BENCHMARKS", (Benchmark("one", "One", "Notes.\n", lambda _: [table], known=known),))
+    assert program.main([], Effort(rounds=1, turns=1, turn_seconds=0)) == bool(missed)
+    printed = capsys.readouterr()
+    assert printed.err.splitlines() == [f"one: the goal is missed: {each}" for each in missed]
+    assert printed.out.count("it is so.") == len(known)
+    assert program.main([], TINY) == 0
 
 
 @pytest.mark.parametrize("entry", [pytest.param(each, id=each.name) for each in hostile_texts.entries()])
