@@ -40,7 +40,7 @@ from postroom.http.watches import Watches
 from postroom.outbound.feedback_sender import FeedbackSender
 from postroom.pipeline.worker import Worker
 from postroom.protocols.dcp.guardian import Guardian
-from postroom.protocols.dcp.session_store import RequestUse
+from postroom.protocols.dcp.session_store import NonceUse, RequestUse
 from postroom.runtime.adapters import AwsForwarding
 from postroom.storage.aws.attributes import TTL, item, primary_key
 from postroom.storage.aws.queue import Queue
@@ -218,7 +218,14 @@ def keeps_the_stamp_of_a_failed_read() -> None:
 
 def closes_by_deleting() -> None:
     """The row of a closed session of DCP is deleted."""
-    _replace(DcpSessions, "close", lambda self, dcpsid: self._table.delete(dcp_sessions._session(dcpsid)))
+    really = DcpSessions.use_nonce
+
+    def use_nonce(self: DcpSessions, use: NonceUse) -> None:
+        really(self, use)
+        if use.closes:
+            self._table.delete(dcp_sessions._session(use.dcpsid))
+
+    _replace(DcpSessions, "use_nonce", use_nonce)
 
 
 def reads_the_clock_twice() -> None:

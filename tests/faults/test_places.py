@@ -16,6 +16,7 @@ SPARED = {
     "storage/containers/store.py": "owners' archives, whose every call is struck in tests/storage/test_containers.py",
     "pipeline/silent_zones.py SilentSenders._full: self._zones.read": "the inbox queues the message or does not",
     "pipeline/silent_zones.py SilentSenders._full: self._zones.proof": "the same",
+    "pipeline/silent_zones.py SilentSenders._full_of_proven: self._zones.read": "the same",
     "pipeline/silent_zones.py PatientKeys._take_back: self._zones.put_off": "one failure more is counted",
     "storage/limits/challenges.py": "signing in, once more if it failed",
     "storage/secrets/dated_keys.py DatedKeys.add: self._secret.read": "operators' commands: keys",

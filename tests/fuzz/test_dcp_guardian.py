@@ -12,6 +12,7 @@ from tests.protocols.dcp.guarded import OWNER
 from postroom.http.sign_in import SignIn
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.receiving import Receiver
+from postroom.protocols.dcp.session_store import NonceUse
 
 BOTH = pytest.mark.parametrize("entry", [dcp_guardian, dcp_sockets], ids=lambda entry: entry.name)
 
@@ -41,7 +42,7 @@ def test_a_write_before_the_signature_is_verified_is_found(entry: Entry, monkeyp
     receive = Receiver.receive
 
     def write_first(self: Receiver, data: bytes, now: float) -> Any:
-        self.store.close("any session")
+        self.store.use_nonce(NonceUse(OWNER.address, "any session", "", "next", first=True, now=now, until=now))
         return receive(self, data, now)
 
     entry.run(b"{}")

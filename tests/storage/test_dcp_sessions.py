@@ -25,6 +25,7 @@ THREADS = 50
 ONES, TWOS, WES = (Address(digit * 40) for digit in "123")
 FIRST = NonceUse(WES, "session", "n0", "n1", first=True, now=100, until=200)
 SECOND = NonceUse(WES, "session", "n1", "n2", first=False, now=110, until=210)
+LAST = NonceUse(WES, "session", "n2", "n3", first=False, now=120, until=220, closes=True)
 REQUEST = RequestUse(WES, "id", "stamp", (ONES,), "n1.0", now=100, until=150)
 When = Literal["before", "after"]
 LOST = EndpointConnectionError(endpoint_url="https://dynamodb.example/")
@@ -96,7 +97,7 @@ def test_each_step_takes_its_writes_and_no_read(store: DcpSessions, struck: Stru
         ),
         "revocation": (lambda: store.revoke(replace(REQUEST, stamp="3")), ["PutItem"]),
         "give back": (lambda: store.give_back(REQUEST), ["DeleteItem"] * 2),
-        "close": (lambda: store.close("session"), ["UpdateItem"]),
+        "close": (lambda: store.use_nonce(LAST), ["UpdateItem"]),
     }
     for name, (step, calls) in steps.items():
         struck.calls.clear()
@@ -148,7 +149,7 @@ def test_a_step_that_failed_may_be_made_again(store: DcpSessions, struck: Struck
         lambda: store.use_request(REQUEST),
         lambda: store.give_back(REQUEST),
         lambda: store.use_request(replace(REQUEST, mark="other")),
-        lambda: store.close("session"),
+        lambda: store.use_nonce(LAST),
     ]
     for step in steps:
         struck.strike(0, when)
@@ -156,7 +157,7 @@ def test_a_step_that_failed_may_be_made_again(store: DcpSessions, struck: Struck
             step()
         step()
     with pytest.raises(TheirError) as caught:
-        store.use_nonce(NonceUse(WES, "session", "n2", "n3", first=False, now=120, until=220))
+        store.use_nonce(NonceUse(WES, "session", "n3", "n4", first=False, now=130, until=230))
     assert caught.value.reason == DCP_SESSION_OVER
 
 

@@ -86,7 +86,8 @@ def test_the_last_use_of_a_session_says_how_long_it_lasts(store: SessionStore) -
     assert nonce_refused(store, NonceUse(WES, "s", "n2", "n3", first=False, now=120.5, until=160)) is DCP_SESSION_OVER
 
 
-def test_a_closed_session_stays_closed_for_each_of_its_nonces(store: SessionStore) -> None:
+def test_a_closed_session_stays_closed_for_each_of_its_nonces() -> None:
+    store = MemoryStore()
     store.use_nonce(FIRST)
     store.close("s")
     for use in (FIRST, SECOND, replace(FIRST, following="other")):
@@ -276,12 +277,13 @@ def calls_of(drawn: list[tuple[str, int, int, tuple[Address, ...]]], example: in
         dcpsid = f"{example} {session}"
         if what == "wait":
             now += (1, 60, 150)[number]
-        elif what == "nonce":
+        elif what in ("nonce", "close"):
             nonce = nonces[session][-1 - number % len(nonces[session])]
             nonces[session].append(f"nonce {next(numbers)}")
             is_first = nonce == "first" and now <= FIRST_UNTIL  # later, it is refused before a store is asked
             until = max(now + 100, FIRST_UNTIL)
-            last = "use_nonce", NonceUse(WES, dcpsid, nonce, nonces[session][-1], is_first, now, until)
+            closes = what == "close"
+            last = "use_nonce", NonceUse(WES, dcpsid, nonce, nonces[session][-1], is_first, now, until, closes=closes)
         elif what == "request":
             mark = f"mark {next(numbers)}"
             peer, stamp = Address(dcpsid), f"{example} {number}"
@@ -290,8 +292,6 @@ def calls_of(drawn: list[tuple[str, int, int, tuple[Address, ...]]], example: in
             last = "use_request", used[-1]
         elif what == "give back" and used:
             last = "give_back", used[-1 - number % len(used)]
-        elif what == "close":
-            last = "close", dcpsid
         if last and what != "wait":
             yield last
 

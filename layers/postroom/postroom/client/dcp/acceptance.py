@@ -12,7 +12,7 @@ from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.endpoint import SendOptions
 from postroom.protocols.dcp.receiving import ReceiveLimits
-from postroom.protocols.dcp.session_store import SessionStore
+from postroom.protocols.dcp.session_store import ConnectionStore
 from postroom.protocols.dcp.states import ConnectionState
 from postroom.protocols.dcp.target import ConnectionTarget
 
@@ -47,7 +47,7 @@ async def accept(
     *,
     on_request: RequestHandler | None = None,
     on_v3: V3Handler | None = None,
-    store: SessionStore | None = None,
+    store: ConnectionStore | None = None,
     limits: ReceiveLimits | None = None,
     options: SendOptions | None = None,
     close_timeout: float = CLOSE_SECONDS,

@@ -22,7 +22,7 @@ from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.endpoint import SendOptions
 from postroom.protocols.dcp.payload import NewRequest
 from postroom.protocols.dcp.receiving import ReceiveLimits
-from postroom.protocols.dcp.session_store import SessionStore
+from postroom.protocols.dcp.session_store import ConnectionStore
 from postroom.protocols.dcp.states import ConnectionState
 
 A = TypeVarTuple("A")
@@ -58,7 +58,7 @@ class Connection:
         close_timeout: float = CLOSE_SECONDS,
         answer_timeout: float | None = ANSWER_SECONDS,
         options: SendOptions | None = None,
-        store: SessionStore | None = None,
+        store: ConnectionStore | None = None,
         limits: ReceiveLimits | None = None,
     ) -> None:
         """As AsyncConnection."""

@@ -38,7 +38,7 @@ from postroom.protocols.dcp.initiator import ConnectionInitiator
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.payload import NewRequest
 from postroom.protocols.dcp.receiving import ReceiveLimits
-from postroom.protocols.dcp.session_store import SessionStore
+from postroom.protocols.dcp.session_store import ConnectionStore
 from postroom.protocols.dcp.states import ConnectionState
 from postroom.protocols.dcp.v3 import read_v3_result, v3_data
 
@@ -52,11 +52,11 @@ ANSWER_SECONDS: Final = 300.0
 class Memory:
     """What is remembered of the requests that an entity received, and which it receives."""
 
-    store: SessionStore
+    store: ConnectionStore
     limits: ReceiveLimits | None
 
 
-def memory_of(key: EthereumKey, store: SessionStore | None, limits: ReceiveLimits | None) -> Memory:
+def memory_of(key: EthereumKey, store: ConnectionStore | None, limits: ReceiveLimits | None) -> Memory:
     """The memory of the entity with a key, for all its connections: a stamp counts once in all of them.
 
     `store` None: in this process, which does not know what it received before it began, and so receives no request
@@ -213,7 +213,7 @@ class AsyncConnection(BaseConnection):
         close_timeout: float = CLOSE_SECONDS,
         answer_timeout: float | None = ANSWER_SECONDS,
         options: SendOptions | None = None,
-        store: SessionStore | None = None,
+        store: ConnectionStore | None = None,
         limits: ReceiveLimits | None = None,
     ) -> None:
         """`url`: https://, wss://, or a protocol that `register` named. `key`: of our identity, which signs all.

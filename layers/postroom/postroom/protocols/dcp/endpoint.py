@@ -40,7 +40,7 @@ from postroom.protocols.dcp.receiving import (
 )
 from postroom.protocols.dcp.responses import answer_body, response_body
 from postroom.protocols.dcp.session_names import SessionIds
-from postroom.protocols.dcp.session_store import SessionStore
+from postroom.protocols.dcp.session_store import ConnectionStore
 from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dcp.states import ConnectionState, ConnectionStep, Table
 
@@ -108,7 +108,7 @@ class Endpoint:
         *,
         table: Table,
         sessions: SessionIds,
-        store: SessionStore,
+        store: ConnectionStore,
         random: Callable[[int], bytes],
         limits: ReceiveLimits,
         options: SendOptions,
@@ -120,6 +120,7 @@ class Endpoint:
         self.routes_v3 = False
         """Whether requests with the operation v3 are received."""
         self._key, self._table, self._random, self._options = key, table, random, options
+        self._store = store
         self._receiver = Receiver(frozenset({key.address}), sessions, store, self._token, limits)
         self._outgoing = RequestQueue()
         self._peer_clock: PeerClock | None = None
@@ -261,7 +262,6 @@ class Endpoint:
                 continue
             self._respond(request.id, None)
             if admitted.operation == operations.CLOSE:
-                self._receiver.store.close(received.dcpsid)
                 yield from self._end(ConnectionStep.CLOSE_RECEIVED, None)
 
     def _responses_received(self, received: ReceivedResponses, clock: Clock) -> Iterator[ConnectionEvent]:
@@ -347,7 +347,7 @@ class Endpoint:
         """End the session because of a message that must not be: it can never be used again."""
         self._responses.clear()
         if self.dcpsid:
-            self._receiver.store.close(self.dcpsid)
+            self._store.close(self.dcpsid)
         yield from self._end(ConnectionStep.BROKEN, error_of(error, self._key.address))
 
     def _end(self, step: ConnectionStep, error: ErrorPayload | None) -> Iterator[ConnectionEvent]:

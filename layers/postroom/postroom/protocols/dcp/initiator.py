@@ -15,7 +15,7 @@ from postroom.protocols.dcp.payload import NewRequest, new_payload
 from postroom.protocols.dcp.peer_clock import PeerClock
 from postroom.protocols.dcp.receiving import ReceivedResponses, ReceiveLimits
 from postroom.protocols.dcp.session_names import NamesOfIdentities, OneSession, OpenedSession
-from postroom.protocols.dcp.session_store import SessionStore
+from postroom.protocols.dcp.session_store import ConnectionStore
 from postroom.protocols.dcp.states import INITIATOR, ConnectionState, ConnectionStep
 
 
@@ -42,7 +42,7 @@ class ConnectionInitiator(Endpoint):
         self,
         key: EthereumKey,
         *,
-        store: SessionStore,
+        store: ConnectionStore,
         random: Callable[[int], bytes],
         expected: Address | None = None,
         limits: ReceiveLimits | None = None,

@@ -1,7 +1,6 @@
 """Sessions and stamps in the memory of a process, which forgets them when it ends."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import Final, Generic, TypeVar
@@ -14,7 +13,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_SESSION_OVER,
     DCP_STORE_FULL,
 )
-from postroom.protocols.dcp.session_store import NonceUse, RequestUse, row_digest
+from postroom.protocols.dcp.session_store import NonceUse, RequestUse, row_digest, stamp_digests
 
 MAX_ROWS: Final = 100_000
 """Of each kind, some 300 bytes each."""
@@ -161,7 +160,7 @@ class MemoryStore:
     def give_back(self, use: RequestUse) -> None:
         """Forget the use of an id and a stamp, if it is still this one."""
         kind, _ = self._stamps_of(use)
-        for of, key in ((self._own, row_digest("id", use.peer, use.id)), *((kind, key) for key in _stamps(use))):
+        for of, key in ((self._own, row_digest("id", use.peer, use.id)), *((kind, key) for key in stamp_digests(use))):
             if key in of.rows and of.rows[key].mark == use.mark:
                 del of.rows[key]
 
@@ -173,14 +172,14 @@ class MemoryStore:
 
     def _check_stamps(self, use: RequestUse) -> None:
         kind, of = self._stamps_of(use)
-        if any(self._is_taken(kind, key, use) for key in _stamps(use)):
+        if any(self._is_taken(kind, key, use) for key in stamp_digests(use)):
             raise TheirError(DCP_DUPLICATE)
         if kind.may_be_lost(of, use.dated):
             raise NotNowError(DCP_STORE_FULL)
 
     def _take_stamps(self, use: RequestUse) -> None:
         kind, of = self._stamps_of(use)
-        for key in _stamps(use):
+        for key in stamp_digests(use):
             kind.put(key, _used(use, of))
 
     def _stamps_of(self, use: RequestUse) -> tuple[RowsOfOneKind[_Used], str]:
@@ -198,13 +197,6 @@ class MemoryStore:
         self._next_sweep = now + _SWEEP_SECONDS
         for kind in (self._sessions, self._own, self._authorized):
             kind.sweep(now - _KEPT_SECONDS)
-
-
-def _stamps(use: RequestUse) -> Iterator[bytes]:
-    if use.payload:
-        yield row_digest("payload", "", use.payload)
-    for owner in use.owners or ("",):
-        yield row_digest("stamp", owner, use.stamp)
 
 
 def _used(use: RequestUse, of: str) -> _Used:

@@ -36,10 +36,10 @@ class NonceUse:
 class RequestUse:
     """The use of a request's id and stamp. All times are seconds since the epoch.
 
-    `peer`: whose id it is. `owners`: whose stamp it is, in an order that does not depend on the request; none: the
-    stamp is in the space that all requests share that nobody authorized. `payload`: a digest of the authorized payload,
-    so that it does not count again with other signatures; "": its owner is the same whoever signed it. `mark`: unique
-    to this request in this run; `until`: how long it is remembered; `dated`: when its sender says it was made.
+    `peer`: whose id it is. `owners`: whose stamp it is; none: the stamp is in the space that all requests share
+    that nobody authorized. `payload`: a digest of the authorized payload, so that it does not count again with other
+    signatures; "": its owner is the same whoever signed it. `mark`: unique to this request in this run; `until`: how
+    long it is remembered; `dated`: when its sender says it was made.
     """
 
     peer: Address
@@ -60,6 +60,12 @@ def row_digest(kind: str, owner: str, text: str) -> bytes:
     """
     # A text may have halves of surrogate pairs.
     return sha256("\n".join((kind, owner, text)).encode(errors="surrogatepass")).digest()
+
+
+def stamp_digests(use: RequestUse) -> list[bytes]:
+    """The keys of the payload and of the stamp of each owner, in an order that does not depend on the request."""
+    payload = [row_digest("payload", "", use.payload)] if use.payload else []
+    return payload + [row_digest("stamp", owner, use.stamp) for owner in sorted(use.owners) or ("",)]
 
 
 class SessionStore(Protocol):
@@ -83,6 +89,10 @@ class SessionStore(Protocol):
 
     def give_back(self, use: RequestUse) -> None:
         """Forget the use of an id and a stamp, if it is still this one: it had no effect, and may come again."""
+
+
+class ConnectionStore(SessionStore, Protocol):
+    """Where an end of a connection keeps them, which ends a session itself if its peer breaks the protocol."""
 
     def close(self, dcpsid: str) -> None:
         """Close a session for good; it is remembered as long as before, so that its first nonce cannot reopen it."""

@@ -15,7 +15,7 @@ from postroom.protocols.dcp.session_names import (
     OpenedSession,
     SessionNames,
 )
-from postroom.protocols.dcp.session_store import SessionStore
+from postroom.protocols.dcp.session_store import ConnectionStore
 from postroom.protocols.dcp.states import TARGET, ConnectionState, ConnectionStep
 
 _SECRET_BYTES = 32
@@ -30,7 +30,7 @@ class ConnectionTarget(Endpoint):
         self,
         key: EthereumKey,
         *,
-        store: SessionStore,
+        store: ConnectionStore,
         random: Callable[[int], bytes],
         limits: ReceiveLimits | None = None,
         options: SendOptions | None = None,

@@ -17,8 +17,8 @@ from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.side_by_side import side_by_side
 from postroom.net.aws_errors import ConditionFailedError, our_own_fault
 from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_ID_REUSED, DCP_NONCE_INVALID, DCP_SESSION_OVER
-from postroom.protocols.dcp.session_store import NonceUse, RequestUse, row_digest
-from postroom.storage.aws.attributes import ABSENT, PRESENT, TTL, Flag, Item, Number, Text, item, primary_key
+from postroom.protocols.dcp.session_store import NonceUse, RequestUse, row_digest, stamp_digests
+from postroom.storage.aws.attributes import ABSENT, TTL, Flag, Item, Number, Text, item, primary_key
 from postroom.storage.aws.table import DynamoTable
 
 if TYPE_CHECKING:
@@ -126,10 +126,6 @@ class DcpSessions:
 
         side_by_side(self._pool, free, rows)
 
-    def close(self, dcpsid: str) -> None:
-        """Close a session for good."""
-        self._table.update(_session(dcpsid), f"SET {_CLOSED} = :true", {":true": _CLOSED.encode(True)}, PRESENT)
-
 
 def _check_own_nonce(row: Item | None, use: NonceUse) -> None:
     """Check that the row was written by this very use, whose answer was lost. Raises TheirError."""
@@ -147,10 +143,7 @@ def _id_of(use: RequestUse) -> _Claimed:
 
 
 def _stamps_of(use: RequestUse) -> list[_Claimed]:
-    """The payload, and the stamp of each owner, in an order that does not depend on the request."""
-    owners = [("stamp", owner, use.stamp) for owner in sorted(use.owners) or ("",)]
-    found = [("payload", "", use.payload), *owners] if use.payload else owners
-    return [_Claimed(row_digest(*each).hex(), DCP_DUPLICATE) for each in found]
+    return [_Claimed(digest.hex(), DCP_DUPLICATE) for digest in stamp_digests(use)]
 
 
 def _session(dcpsid: str) -> Item:
