@@ -218,10 +218,7 @@ def _plain(value: Any) -> JsonValue:
 
 
 def _double(integer: int) -> float:
-    try:
-        double = double_of(integer)
-    except OverflowError:
-        double = None
+    double = double_of(integer)
     if double is None:
         raise NotCanonicalError("JavaScript would write an integer beyond ±(2^53-1) as another number")
     return double

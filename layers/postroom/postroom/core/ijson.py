@@ -25,6 +25,7 @@ import re
 from decimal import Decimal
 from itertools import islice
 from math import inf
+from sys import float_info
 from typing import Any, TypeAlias, cast
 
 import jiter
@@ -224,7 +225,7 @@ def _checked(value: JsonValue, max_depth: int, *, all_integers: bool) -> JsonVal
 
 def _double_of(integer: int, root: JsonValue, *, names_it: bool) -> float:
     """The double of an integer that is somewhere in `root`. `names_it`: a refusal names the first one that has none."""
-    double = _double_or_none(integer)
+    double = double_of(integer)
     if double is None:
         raise (
             _refusal_of_integer(root) if names_it else TheirError(NOT_I_JSON, _BIG_INTEGER.format("among many values"))
@@ -232,19 +233,10 @@ def _double_of(integer: int, root: JsonValue, *, names_it: bool) -> float:
     return double
 
 
-def _double_or_none(integer: int) -> float | None:
-    try:
-        return double_of(integer)
-    except OverflowError:
-        return None
-
-
 def _refusal_of_integer(root: JsonValue) -> TheirError:
     """The refusal of the first integer that has no double."""
     integer, places = (root, []) if isinstance(root, int) else _first_without_double(root) or (0, [])
-    try:
-        double_of(integer)
-    except OverflowError:
+    if abs(integer) > float_info.max:
         return TheirError(NOT_I_JSON, _BIG_NUMBER)
     path = ""
     for place in reversed(places):
@@ -259,7 +251,7 @@ def _first_without_double(container: Any) -> tuple[int, list[str | int]] | None:
     for place, member in container.items() if type(container) is dict else enumerate(container):
         kind = type(member)
         if kind is int:
-            if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER and _double_or_none(member) is None:
+            if not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER and double_of(member) is None:
                 return member, [place]
         elif kind is dict or kind is list:
             found = _first_without_double(member)
@@ -272,9 +264,12 @@ def _first_without_double(container: Any) -> tuple[int, list[str | int]] | None:
 def double_of(integer: int) -> float | None:
     """The double that an integer is read as everywhere: it is equal, or has the digits that JavaScript writes.
 
-    None: different readers read different numbers. Raises OverflowError if it is beyond the range of doubles.
+    None: different readers read different numbers, or it is beyond the range of doubles.
     """
-    double = float(integer)
+    try:
+        double = float(integer)
+    except OverflowError:
+        return None
     if int(double) == integer or (abs(double) < _LONGEST_DIGITS and whole_digits(double) == integer):
         return double
     return None
