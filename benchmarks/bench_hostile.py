@@ -1,11 +1,13 @@
 """Benchmark `hostile`: how long honest users wait beside an attack, compared with their quiet time."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from benchmarks import hostile_texts
-from benchmarks.attack import ATTACKS, MOST, NEW_SENDER_SECONDS
-from benchmarks.harness import TINY, Benchmark, Broken, Effort, Table, marked, times
+from benchmarks.attack import MOST, STRANGER_SECONDS
+from benchmarks.attacks import ATTACKS, FAILING
+from benchmarks.harness import TINY, Benchmark, Broken, Effort, KnownMiss, Table, marked, times
 from benchmarks.office import USERS
 from benchmarks.silent_queue import mean_wait
 
@@ -16,12 +18,13 @@ SIMULATED_ZONES: Final = (20, SIMULATED)
 
 NOTES: Final = f"""\
 Attacks that a stranger without a key, or a single owner, can start, through the public entries of a post office on the
-local stack. Meanwhile, seven honest users go on: a proven sender, a new one and a known one of dm3, whose messages are
-to be filed; owners who sign in and list, who ask over DCP, who wait for a message, and who send one. Each number is the
-mean time of a user beside the attack, as a multiple of the time beside the same attack on another post office of the
-same local stack. The two share the machine and the embedded AWS and nothing else, so the number shows what the queues,
-tables and functions of a post office add, and not that the processors are busy. Goals: ≤ {MOST:g} for proven senders
-and owners; a new sender's message is filed within {NEW_SENDER_SECONDS:g} s.
+local stack. Meanwhile, eight honest users go on: a proven sender, a new one and a known one of dm3, whose messages are
+to be filed; one whose message is discarded, and who waits for the Feedback; owners who sign in and list, who ask over
+DCP, who wait for a message, and who send one. Each number is the mean time of a user beside the attack, as a multiple
+of the time beside the same attack on another post office of the same local stack. The two share the machine and the
+embedded AWS and nothing else, so the number shows what the queues, tables and functions of a post office add, and not
+that the processors are busy. Goals: ≤ {MOST:g} for proven senders and owners; a new sender's message is filed, and
+Feedback arrives, within {STRANGER_SECONDS:g} s.
 
 The second table is simulated: two days of the retries of honest senders beside {SIMULATED:,} claims whose zones do not
 answer, with the concurrency, the batches and the delays of the template (`benchmarks/silent_queue.py`).
@@ -61,5 +64,20 @@ def _simulated(effort: Effort) -> Table:
     return Table("A retry beside claims that wait for silent zones, simulated, mean", columns, tuple(rows))
 
 
-BROKEN: Final = tuple(Broken(f"{attack.attack}: without {attack.without}", attack.is_seen) for attack in ATTACKS)
-BENCHMARK = Benchmark("hostile", "Waiting times beside an attack", NOTES, measure, (*BROKEN, *hostile_texts.BROKEN))
+BROKEN: Final = tuple(
+    Broken(f"{attack.attack}: without {bound}", partial(attack.is_seen, bound))
+    for attack in ATTACKS
+    for bound in attack.bounds
+)
+KNOWN: Final = tuple(
+    KnownMiss(
+        column,
+        (FAILING.attack,),
+        "messages that are discarded leave tombstones in the mailbox, some 1,000 in this row, and each listing reads "
+        "those of the last minutes. See *Forged mail to one mailbox* in [SECURITY.md](../SECURITY.md).",
+    )
+    for column in ("owner lists", "owner asks over DCP", "owner waits")
+)
+BENCHMARK: Final = Benchmark(
+    "hostile", "Waiting times beside an attack", NOTES, measure, (*BROKEN, *hostile_texts.BROKEN), KNOWN
+)

@@ -7,6 +7,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http import HTTPStatus
 from itertools import count
 from math import inf
 from pathlib import Path
@@ -25,6 +26,7 @@ from postroom.core.settings import DeploymentSettings, read_outputs
 from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.crypto.rsa_ed25519 import PrivateKey
 from postroom.local.emulator import Processes
+from postroom.local.gateway import GatewayRequest, GatewayResponse
 from postroom.local.stack import LocalStack
 from postroom.names.publishing import text_record
 from postroom.names.registry import PROFILE_KEY
@@ -39,6 +41,7 @@ from postroom.protocols.dm3.profile import UserProfile, data_uri
 from postroom.protocols.dm3.service import ServiceKeys
 from postroom.protocols.dm3.sign import sign_message
 from postroom.protocols.nlweb.key_record import record_text, zone_line
+from postroom.protocols.nlweb.manifest import manifest_of
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.protocols.nlweb.subjects import SubjectRule, Treatment
@@ -47,6 +50,7 @@ from postroom.storage.directory.domains import Dm3Mailbox, Domain
 from postroom.storage.layout import seen_key_dm3, seen_key_nlweb
 
 SUBJECT: Final = "Hello@Host"
+UNKNOWN_SUBJECT: Final = "Hello@Nobody"
 SELECTOR: Final = "pk1"
 _POLL_SECONDS: Final = 0.01
 _REFUSED_SECONDS: Final = 0.5
@@ -78,7 +82,9 @@ class Office:
         new_domains = [f"{name}-new{number}.example" for number in range(newcomers)]
         self._newcomers = iter(new_domains)
         self._proven = f"{name}-proven.example"
-        for domain in (self._proven, *new_domains):
+        self._misled = f"{name}-misled.example"
+        self._told: set[object] = set()
+        for domain in (self._proven, self._misled, *new_domains):
             stack.tree.put(domain, zone_line(NLWEB.key_name(domain, SELECTOR), record_text(self.key.public)) + "\n")
         self.deployment = stack.deploy(name, parameters)
         self.storage = Deployment(read_outputs(self.deployment.outputs), self.deployment.client).storage
@@ -89,6 +95,8 @@ class Office:
             self.storage.operators.put_domain(Domain(domain, inbox=True, signs=domain == self.domain))
             self.storage.operators.put_subject(domain, SubjectRule("*@Host", Treatment.MAILBOX, domain))
         self.give_mailbox(self.domain)
+        stack.tree.put(self._misled, "nlweb IN A 127.0.0.1\n")
+        stack.edge.serve_handler(NLWEB.host(self._misled), self._host_of_misled)
         self._https = HttpsClient(
             lambda _: ["127.0.0.1"], port=stack.edge.port, allow_private=True, ca_file=str(stack.authority.pem),
             connect_timeout=PATIENCE, total_timeout=PATIENCE, max_response_bytes=1 << 24,
@@ -96,6 +104,13 @@ class Office:
         self._dcp = DcpPeer(self, self.owner_key, self._pause)
         self.service_keys = ServiceKeys.generate()
         self._open_delivery_service()
+
+    def _host_of_misled(self, request: GatewayRequest) -> GatewayResponse:
+        """The answer of a sender's host, to which Feedback is sent."""
+        if request.method == "GET":
+            return GatewayResponse(HTTPStatus.OK, (), manifest_of(self._misled, self._misled).encode())
+        self._told.add(json.loads(request.body)["Body"]["Correlation"])
+        return GatewayResponse(HTTPStatus.OK, (), b"{}")
 
     def _open_delivery_service(self) -> None:
         """Receive dm3 messages, to a name that the operator pins, of one that is published in DNS."""
@@ -144,6 +159,14 @@ class Office:
     def new_sender(self) -> float:
         """The same for a sender of whom nothing is known."""
         return self._filed(next(self._newcomers))
+
+    def sender_of_a_discard(self) -> float:
+        """From posting a message with a subject that nobody reads, until its sender has the Feedback."""
+        began = time.perf_counter()
+        correlation = self._post(self._misled, UNKNOWN_SUBJECT)
+        while correlation not in self._told:
+            self._pause(_POLL_SECONDS)
+        return time.perf_counter() - began
 
     def dm3_sender(self) -> float:
         """From submitting a dm3 message of a sender who is known, until it is filed."""
@@ -243,9 +266,9 @@ class Office:
         ):
             self._pause(_POLL_SECONDS)
 
-    def _post(self, sender: str) -> str:
+    def _post(self, sender: str, subject: str = SUBJECT) -> str:
         """The Correlation of a message that was accepted, after as many tries as it takes."""
-        envelope = self.envelope(sender)
+        envelope = self.envelope(sender, subject)
         while self.post("/inbox", json.dumps(envelope).encode()).status != 200:
             self._pause(_REFUSED_SECONDS)
         header = envelope["Header"]
@@ -297,6 +320,7 @@ class DcpPeer:
 USERS: Final[Mapping[str, Callable[[Office], float]]] = {
     "proven sender": Office.proven_sender,
     "new sender": Office.new_sender,
+    "sender of a discard": Office.sender_of_a_discard,
     "dm3 sender": Office.dm3_sender,
     "owner lists": Office.owner_lists,
     "owner asks over DCP": Office.owner_asks_over_dcp,

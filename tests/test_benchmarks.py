@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import __main__ as program
-from benchmarks import attack, bench_chat_index, bench_hostile, bench_start, bench_verify, hostile_texts
+from benchmarks import attack, attacks, bench_chat_index, bench_hostile, bench_start, bench_verify, hostile_texts
 from benchmarks.bench_dnssec import HOSTILE, SIGNED_BY
 from benchmarks.bench_flow import INBOX_PARTS, PARTS
 from benchmarks.bench_peers import PROGRAMS
@@ -134,7 +134,7 @@ ROWS = {
         "the quiet senders, with invented names",
     ],
     "hostile": [
-        *(each.attack for each in attack.ATTACKS),
+        *(each.attack for each in attacks.ATTACKS),
         *(f"of {zones:,} zones" for zones in bench_hostile.SIMULATED_ZONES),
         *hostile_texts.TEXTS,
     ],
@@ -220,7 +220,11 @@ def test_a_benchmark_prints_a_number_in_every_row_without_software_of_others(
     assert rows_with_a_number(benchmark.name, capsys) == expected
 
 
-@pytest.mark.parametrize("edit", [edit for each in attack.ATTACKS for edit in each.edits], ids=lambda edit: edit.new)
+@pytest.mark.parametrize(
+    "edit",
+    [edit for each in attacks.ATTACKS for edits in each.bounds.values() for edit in edits],
+    ids=lambda edit: edit.new,
+)
 def test_the_bound_that_an_attack_needs_is_where_the_benchmark_takes_it_away(edit: attack.Edit, tmp_path: Path) -> None:
     copy = tmp_path / edit.path
     copy.parent.mkdir(parents=True)
@@ -232,10 +236,9 @@ def test_the_bound_that_an_attack_needs_is_where_the_benchmark_takes_it_away(edi
 
 
 def test_every_attack_has_a_broken_variant() -> None:
-    assert [broken.name for broken in bench_hostile.BENCHMARK.broken][: len(attack.ATTACKS)] == [
-        f"{each.attack}: without {each.without}" for each in attack.ATTACKS
-    ]
-    assert all(each.edits for each in attack.ATTACKS)
+    names = [f"{each.attack}: without {bound}" for each in attacks.ATTACKS for bound in each.bounds]
+    assert [broken.name for broken in bench_hostile.BENCHMARK.broken][: len(names)] == names
+    assert all(each.bounds and all(each.bounds.values()) for each in attacks.ATTACKS)
 
 
 @pytest.mark.tools
