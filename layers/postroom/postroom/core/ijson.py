@@ -25,7 +25,6 @@ import re
 from decimal import Decimal
 from itertools import islice
 from math import inf
-from sys import float_info
 from typing import Any, TypeAlias, cast
 
 import jiter
@@ -44,6 +43,7 @@ does: nobody reads another number. Others are refused.
 """
 _LONGEST_DIGITS = 1e21
 """From here on, RFC 8785 writes exponents (ECMA-262, Number::toString)."""
+_LARGEST_DOUBLE = 1.7976931348623157e308
 _LONGEST_PATH = 100
 _MOST_SEARCHED = 10_000
 """Lists and objects in a text in which an integer is searched, to name it in a refusal."""
@@ -236,7 +236,7 @@ def _double_of(integer: int, root: JsonValue, *, names_it: bool) -> float:
 def _refusal_of_integer(root: JsonValue) -> TheirError:
     """The refusal of the first integer that has no double."""
     integer, places = (root, []) if isinstance(root, int) else _first_without_double(root) or (0, [])
-    if abs(integer) > float_info.max:
+    if abs(integer) > _LARGEST_DOUBLE:
         return TheirError(NOT_I_JSON, _BIG_NUMBER)
     path = ""
     for place in reversed(places):
