@@ -591,6 +591,55 @@ def test_counting_stops_at_a_limit(api: ApiStack, owner: Owner, monkeypatch: pyt
         assert said(owner.ask("GET", path))["more"] is True
 
 
+def bury(api: ApiStack, count: int, at: float) -> None:
+    """Tombstones of messages that came at this time."""
+    for one in api.file(*[TEXT] * count, at=at):
+        row = row_of(one, SHOP)
+        assert row
+        api.deployed.storage.register.acknowledge(row, int(NOW) + 10**6)
+
+
+def test_a_page_ends_among_many_tombstones_and_the_next_one_goes_on(
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_listing, "MOST_PASSED_OVER", 10)
+    filed = api.file(TEXT, at=-900)
+    bury(api, 40, at=-800)
+    filed += api.file(TEXT, at=-700)
+    pages, cursor = [owner.page(limit=1)], ""
+    while pages[-1]["more"]:
+        assert pages[-1]["cursor"] > cursor or not cursor
+        cursor = pages[-1]["cursor"]
+        pages.append(owner.page(limit=1, after=cursor))
+    assert [one for page in pages for one in ids(page["messages"])] == filed
+    assert len([page for page in pages if not page["messages"]]) >= 2
+
+
+def test_counting_ends_among_many_tombstones(api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first query reads so many rows as are counted, and has no place where it ends."""
+    monkeypatch.setattr(message_listing, "MOST_PASSED_OVER", 10)
+    monkeypatch.setattr(message_listing, "MOST_COUNTED", 3)
+    api.file(TEXT, at=-900)
+    bury(api, 80, at=-800)
+    api.file(TEXT, at=-700)
+    for path in ("/status", "/conversations"):
+        assert said(owner.ask("GET", path))["more"] is True
+    assert said(owner.ask("GET", "/status"))["waiting"] == 1
+
+
+def test_a_waiting_request_at_the_end_of_many_tombstones_shows_what_comes_behind_them(
+    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_listing, "MOST_PASSED_OVER", 10)
+    bury(api, 40, at=-800)
+    [behind] = api.file(TEXT, at=-700)
+    page = owner.page(limit=1, wait=20)
+    while not page["messages"]:
+        assert page["more"]
+        page = owner.page(limit=1, after=page["cursor"], wait=20)
+    assert ids(page["messages"]) == [behind]
+
+
 # --- what goes wrong -------------------------------------------------------------------------------------------------
 
 

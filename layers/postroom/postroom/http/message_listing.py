@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 import msgspec
@@ -18,11 +17,14 @@ from postroom.storage.aws.object_store import READ_BYTES
 from postroom.storage.directory.domains import Directory
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.ids import id_of, row_of
-from postroom.storage.mail.reader import Filed, Reader, Unreadable
+from postroom.storage.mail.reader import Filed, PassedOver, Reader, Unreadable
 from postroom.storage.mail.register import Register, Row
 
 MOST_COUNTED: Final = 10_000
 """Rows that one request reads to count messages; they take some 600 read units."""
+MOST_PASSED_OVER: Final = 50_000
+"""Tombstones, and rows of other conversations, that one request reads at least before it ends with what it has: they
+take some 2,500 read units, and seconds."""
 MAX_MESSAGE_BYTES: Final = 4_000_000
 """The largest size of a message in JSON; the envelope of a larger one is fetched separately, in parts."""
 
@@ -71,7 +73,7 @@ class MessageListing:
     def page(
         self, mailbox: str, after: str, limit: int, max_bytes: int, partner: frozenset[str], until: float
     ) -> ListedPage:
-        """Messages after a cursor, at least one if there are any; fewer than requested, if time is over.
+        """Messages after a cursor; fewer than requested, and perhaps none although there are more, if it takes long.
 
         `partner`: the names under which the messages of one conversation may be filed; empty: all conversations. Raises
         TheirError(CURSOR_INVALID), NotNowError.
@@ -79,8 +81,11 @@ class MessageListing:
         place = read_cursor(mailbox, after)
         rows = self._waiting(mailbox, limit + 1, cursor=place, partner=partner)
         chosen: list[Row] = []
-        size, more = 0, False
+        size, more, passed = 0, False, ""
         for row in rows:
+            if isinstance(row, PassedOver):
+                more, passed = True, row.sk
+                break
             size += _length(row)
             if len(chosen) == limit or (chosen and size > max_bytes):
                 more = True
@@ -101,6 +106,8 @@ class MessageListing:
                 messages.append(message)
             # Messages that are gone meanwhile are skipped.
             place, done = row.key.sk, done + 1
+        if done == len(chosen):
+            place = passed or place
         return ListedPage(messages, write_cursor(mailbox, place), more or done < len(chosen), unreadable)
 
     def behind(self, mailbox: str, after: str, partner: frozenset[str]) -> frozenset[RowKey] | None:
@@ -110,6 +117,8 @@ class MessageListing:
             return frozenset()
         found = set()
         for row in self._waiting(mailbox, MOST_WATCHED + 1, partner=partner):
+            if isinstance(row, PassedOver):
+                return None
             if row.key.sk > place:
                 break
             found.add(row.key)
@@ -145,7 +154,11 @@ class MessageListing:
         """
         chosen: list[Row] = []
         size = 0
-        for row in self._waiting(mailbox, AT_ONCE):
+        for row in self._walk(mailbox, AT_ONCE):
+            if isinstance(row, PassedOver):
+                if self.clock() > until:
+                    raise _not_in_time()
+                continue
             if partners is not None and row.conversation not in partners:
                 continue
             if chosen and (len(chosen) == AT_ONCE or size + _length(row) > READ_BYTES):
@@ -157,42 +170,65 @@ class MessageListing:
 
     def status(self, mailbox: str) -> Status:
         """The number and size of the messages. Raises NotNowError(STORE_UNAVAILABLE)."""
-        rows = self._waiting(mailbox, MOST_COUNTED + 1)
-        counted = list(islice(rows, MOST_COUNTED))
+        counted, more = self._counted(mailbox)
         oldest = counted[0].key.received_at_ms if counted else None
         return Status(
             waiting=len(counted),
             bytes=sum(map(_length, counted)),
-            more=next(rows, None) is not None,
+            more=more,
             oldest=None if oldest is None else write_timestamp(oldest),
             age_seconds=0 if oldest is None else max(0, int(self.clock() - oldest / 1000)),
         )
 
     def conversations(self, mailbox: str) -> Conversations:
         """The partners of the messages in the mailbox. Raises NotNowError(STORE_UNAVAILABLE)."""
-        rows = self._waiting(mailbox, MOST_COUNTED + 1)
+        counted, more = self._counted(mailbox)
         by_partner: dict[str, list[Row]] = {}
-        for row in islice(rows, MOST_COUNTED):
+        for row in counted:
             by_partner.setdefault(row.conversation, []).append(row)
         return Conversations(
             [
                 Conversation(partner, len(its), received_at(its[0]), received_at(its[-1]))
                 for partner, its in by_partner.items()
             ],
-            more=next(rows, None) is not None,
+            more=more,
         )
 
     def _readable(self, rows: list[Row], until: float) -> Iterator[Filed]:
         found = self.fetching.fetch(rows, until)
         yield from (each for each in found if isinstance(each, Filed))
         if len(found) < len(rows):
-            raise NotNowError(STORE_UNAVAILABLE, "not all messages could be read in time")
+            raise _not_in_time()
+
+    def _counted(self, mailbox: str) -> tuple[list[Row], bool]:
+        """The first messages, and whether there may be more."""
+        waiting = self._waiting(mailbox, MOST_COUNTED + 1)
+        counted: list[Row] = []
+        for row in waiting:
+            if isinstance(row, PassedOver) or len(counted) == MOST_COUNTED:
+                return counted, True
+            counted.append(row)
+        return counted, False
 
     def _waiting(
         self, mailbox: str, wanted: int, *, cursor: str = "", partner: frozenset[str] = frozenset()
-    ) -> Iterator[Row]:
+    ) -> Iterator[Row | PassedOver]:
+        """The messages' rows; the last one is a place instead, if too many rows before it are not shown."""
+        passed_over = 0
+        for row in self._walk(mailbox, wanted, cursor=cursor, partner=partner):
+            if not isinstance(row, PassedOver):
+                yield row
+                continue
+            passed_over += row.rows
+            if passed_over >= MOST_PASSED_OVER:
+                yield row
+                return
+
+    def _walk(
+        self, mailbox: str, wanted: int, *, cursor: str = "", partner: frozenset[str] = frozenset()
+    ) -> Iterator[Row | PassedOver]:
         now, shards = int(self.clock()), self.directory.shards(mailbox)
-        return self.reader.list(mailbox, shards, now=now, cursor=cursor, conversations=partner, wanted=wanted)
+        return self.reader.walk(mailbox, shards, now=now, cursor=cursor, conversations=partner, wanted=wanted)
 
 
 def encoded(filed: Filed) -> bytes:
@@ -208,6 +244,10 @@ def encoded(filed: Filed) -> bytes:
 def received_at(row: Row) -> str:
     """When the inbox received the message, RFC 3339."""
     return write_timestamp(row.key.received_at_ms)
+
+
+def _not_in_time() -> NotNowError:
+    return NotNowError(STORE_UNAVAILABLE, "not all messages could be read in time")
 
 
 def _length(row: Row) -> int:

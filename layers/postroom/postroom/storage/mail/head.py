@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 POSITION, GENERATION = Text("pos"), Number("gen")
 _HEAD: Final = "!head"
-LATE_MS: Final = 10 * 60 * 1000
+LATE_MS: Final = 60 * 1000
 """A row that is filed so long after its claim was received may be before the head."""
-SETTLED_MS: Final = 30 * 60 * 1000
-"""The head is raised to a time at least this long ago: later claims may still be filed without a look at the head."""
+SETTLED_MS: Final = 4 * 60 * 1000
+"""The head is raised to a time at least this long ago: later claims may still be filed without a look at the head.
+
+Each listing reads the tombstones since then again, and anybody can make us write some. The clocks of the worker and of
+the reader may differ by what lies between the two times.
+"""
 WORTH_RAISING: Final = 200
 """The number of tombstones before the first live row at which the head is raised: reading their 20 kB costs more than
 writing a head."""
@@ -48,16 +52,17 @@ class Heads:
         sk = POSITION.find(row)
         return Position(ROW_PREFIX if sk is None else sk, GENERATION.read(row))
 
-    def raise_to(self, pk: str, found: Position, first_live: str | None, begun_ms: int) -> None:
-        """Let the next pass begin at the first live row, or half an hour ago, whichever is earlier.
+    def raise_to(self, pk: str, found: Position, place: str | None, begun_ms: int) -> Position:
+        """Let the next pass begin at a place, or SETTLED_MS ago, whichever is earlier; return where it begins.
 
-        `found`: the head before the first query of this pass, at `begun_ms` (epoch milliseconds); if it has changed
-        since, nothing happens. `first_live`: None if there is none. Raises NotNowError(STORE_UNAVAILABLE).
+        `found`: the head before the first query of this pass, at `begun_ms` (epoch milliseconds), or what this pass
+        raised it to; if another process has changed it since, nothing happens. `place`: of a row before which no row
+        is live; None: none is. Raises NotNowError(STORE_UNAVAILABLE).
         """
         settled = f"{ROW_PREFIX}{begun_ms - SETTLED_MS:013d}"
-        sk = settled if first_live is None else min(first_live, settled)
+        sk = settled if place is None else min(place, settled)
         if sk <= found.sk:
-            return
+            return found
         same = f"{GENERATION} = :gen"
         unchanged = same if found.generation else f"attribute_not_exists({GENERATION}) OR {same}"
         self._table.update(
@@ -66,6 +71,7 @@ class Heads:
             {":sk": POSITION.encode(sk), ":gen": GENERATION.encode(found.generation)},
             f"({unchanged}) AND (attribute_not_exists({POSITION}) OR {POSITION} < :sk)",
         )
+        return Position(sk, found.generation)
 
     def lower_to(self, row: RowKey) -> None:
         """Record that a row was filed late: no pass may begin behind it, and no pass that has begun may raise the head.

@@ -16,7 +16,7 @@ from postroom.storage.aws.attributes import PK, SK, TTL
 from postroom.storage.aws.object_store import ObjectStore, Place, neighbours
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import ROW_PREFIX, RowKey, partition
-from postroom.storage.mail.head import WORTH_RAISING, Heads
+from postroom.storage.mail.head import WORTH_RAISING, Heads, Position
 from postroom.storage.mail.register import CONVERSATION, IS_LIVE, LIVE, STATE, Register, Row, read_row
 from postroom.storage.mail.segments import Line, decode_line
 
@@ -48,6 +48,16 @@ class Unreadable:
 
 
 @dataclass(frozen=True, slots=True)
+class PassedOver:
+    """Rows that were read and are not shown: tombstones, or of other conversations. `sk`: of the last row that was
+    read; `rows`: how many, since the last place of the same shard.
+    """
+
+    sk: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class MailboxMail:
     """How much mail a mailbox holds. `bytes`: of its messages' lines."""
 
@@ -68,6 +78,12 @@ class _Pass:
     conversations: frozenset[str]
     now: int
     passed_over: int = 0
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether it is worth raising the head. With a filter by conversation, the rows before its first one are
+        unknown."""
+        return self.passed_over >= WORTH_RAISING and not self.conversations
 
 
 class Reader:
@@ -107,8 +123,23 @@ class Reader:
         `conversations`: only of these; empty: of all. `wanted`: how many rows the caller will probably take; reading
         more is paid for. Raises NotNowError(STORE_UNAVAILABLE).
         """
+        walk = self.walk(mailbox, shards, now=now, cursor=cursor, conversations=conversations, wanted=wanted)
+        return (each for each in walk if isinstance(each, Row))
+
+    def walk(
+        self,
+        mailbox: str,
+        shards: int,
+        *,
+        now: int,
+        cursor: str = "",
+        conversations: frozenset[str] = frozenset(),
+        wanted: int = MOST_ROWS,
+    ) -> Iterator[Row | PassedOver]:
+        """The same, with the places up to which rows were read that are not shown: a caller may end there, and go on
+        with the place as a cursor."""
         passes = [self._shard(partition(mailbox, shard), cursor, conversations, now, wanted) for shard in range(shards)]
-        yield from heapq.merge(*passes, key=lambda row: row.key.sk)
+        yield from heapq.merge(*passes, key=_sk)
 
     def fetch_all(self, rows: Sequence[Row]) -> Sequence[Filed]:
         """The messages of rows, in their order, without those that are gone meanwhile; rows close together share a
@@ -153,23 +184,33 @@ class Reader:
             current = again
         return None
 
-    def _shard(self, pk: str, cursor: str, conversations: frozenset[str], now: int, wanted: int) -> Iterator[Row]:
+    def _shard(
+        self, pk: str, cursor: str, conversations: frozenset[str], now: int, wanted: int
+    ) -> Iterator[Row | PassedOver]:
         if cursor:
             yield from self._rows(_Pass(pk, cursor + "!", conversations, now), wanted)
             return
         head = self._heads.read(pk)
         going = _Pass(pk, head.sk, conversations, now)
-        rows = self._rows(going, wanted)
-        first = next(rows, None)
-        # With a filter by conversation, the rows before its first one are unknown.
-        if going.passed_over >= WORTH_RAISING and not conversations:
-            with suppress(NotNowError):  # it helps the next pass, not this one
-                self._heads.raise_to(pk, head, first.key.sk if first else None, now * 1000)
-        if first:
-            yield first
-            yield from rows
+        first: Row | None = None
+        for each in self._rows(going, wanted):
+            if first is None:
+                # While it goes on, too: a pass that is ended, because it takes too long, leaves less for the next one.
+                head = self._raised(going, head, _sk(each))
+            if isinstance(each, Row):
+                first = first or each
+            yield each
+        if first is None:
+            self._raised(going, head, None)
 
-    def _rows(self, going: "_Pass", wanted: int) -> Iterator[Row]:
+    def _raised(self, going: _Pass, head: Position, sk: str | None) -> Position:
+        """The head, raised if that is worth it."""
+        if going.may_raise:
+            with suppress(NotNowError):  # it helps the next pass, not this one
+                return self._heads.raise_to(going.pk, head, sk, going.now * 1000)
+        return head
+
+    def _rows(self, going: _Pass, wanted: int) -> Iterator[Row | PassedOver]:
         # Tombstones and other conversations are read, and paid for, but not sent.
         named = {f":c{number}": CONVERSATION.encode(name) for number, name in enumerate(sorted(going.conversations))}
         only = f"{_WAITS} AND {CONVERSATION} IN ({', '.join(named)})" if named else _WAITS
@@ -188,10 +229,13 @@ class Reader:
         )
         while True:
             page = self._table.page(query)
-            going.passed_over += page["ScannedCount"] - page["Count"]
+            passed_over = page["ScannedCount"] - page["Count"]
+            going.passed_over += passed_over
             yield from map(read_row, page["Items"])
             if "LastEvaluatedKey" not in page:
                 return
+            if passed_over:
+                yield PassedOver(SK.read(page["LastEvaluatedKey"]), passed_over)
             query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
             # A caller that takes more than it announced, or meets tombstones only, is served with fewer and fewer
             # requests.
@@ -207,6 +251,10 @@ def runs_of(rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
             by_place.setdefault(row.place, []).append(row)
     runs = [[row for place in places for row in by_place[place]] for places in neighbours(by_place)]
     return sorted(runs, key=lambda run: min(order[row.key] for row in run))
+
+
+def _sk(each: Row | PassedOver) -> str:
+    return each.sk if isinstance(each, PassedOver) else each.key.sk
 
 
 def _read(row: Row, data: bytes) -> Filed | None:
