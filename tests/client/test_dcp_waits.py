@@ -24,6 +24,7 @@ from postroom.core.ijson import JsonValue
 CALL = OperationCall("messages", {"mailbox": "shop.com", "query": {"after": "cursor"}})
 EMPTY: JsonValue = {"body": {"messages": [], "unreadable": []}}
 ONE: JsonValue = {"body": {"messages": [{"id": "1"}], "unreadable": []}}
+A_NEXT_PAGE: JsonValue = {"body": {"messages": [], "more": True, "cursor": "further on"}}
 LONG = 540.0
 """Longer than any pause in these tests."""
 
@@ -92,6 +93,15 @@ def test_messages_that_are_there_are_listed_behind_the_beginning_of_a_watch() ->
             assert guardian.asked == ["watch", "messages"]
             assert len(sent) == 1, "both are in one batch"
             assert waits.is_known
+
+    run(work())
+
+
+def test_a_page_without_messages_that_has_a_next_one_is_not_waited_at() -> None:
+    async def work() -> None:
+        guardian, waits = Guardian(mail=A_NEXT_PAGE), MailWaits(OWNER)
+        async with watching_pair(guardian) as (connection, _):
+            assert await page(waits, connection) == A_NEXT_PAGE
 
     run(work())
 

@@ -15,9 +15,11 @@ from tests.functions.stack import FunctionsStack, Json
 from postroom.api.states import State
 from postroom.core.reasons import UNDELIVERABLE
 from postroom.outbound.outbox_messages import Outgoing
+from postroom.pipeline.claims import unpack
 from postroom.pipeline.dead_letters import DEAD_LETTERS_AT_ONCE, ROUND_SECONDS
 from postroom.protocols.nlweb.schema import NLWEB
 from postroom.protocols.nlweb.sign import Draft
+from postroom.storage.aws.object_store import Place
 from postroom.storage.mail.outbox import OutboxMessage
 
 LONG_AGO = MADE_AT - 7 * 86_400
@@ -123,6 +125,21 @@ def test_a_dead_letter_too_large_for_the_queue_is_decided_by_calls_that_the_role
     assert store.objects() == {}
     assert {call.action for call in running.calls} == {
         "sqs:ReceiveMessage", "sqs:DeleteMessage", "dynamodb:PutItem", "s3:DeleteObject",
+    }  # fmt: skip
+
+
+def test_a_dead_letter_whose_message_was_filed_after_all_is_shown_by_calls_that_the_role_allows(
+    running: FunctionsStack,
+) -> None:
+    store = running.deployed
+    write_dead_letters(running, 6)
+    [body] = store.bodies("DeadLetterQueue")
+    row = unpack(body, store.storage.objects).claim.row
+    assert store.storage.register.file(row, Place("seg/x", 0, 1), "sender.example") is None
+    assert running.invoke("DeadLetterFunction", {})["decided"] == 1
+    assert store.storage.heads.read(row.pk).generation == 1
+    assert {call.action for call in running.calls} == {
+        "sqs:ReceiveMessage", "sqs:DeleteMessage", "dynamodb:PutItem", "dynamodb:UpdateItem",
     }  # fmt: skip
 
 

@@ -1,17 +1,20 @@
 """What is safe at home is gone here, and never comes again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
-from tests.http.api_stack import BOB, BOB_KEY, RETAIN, ApiStack, Owner, reason, said
+from tests.http.api_stack import BOB, BOB_KEY, NOW, RETAIN, ApiStack, Owner, reason, said
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
+from postroom.http.mail_handlers import FETCH_SECONDS
 from postroom.http.response import HttpResponse
 from postroom.protocols.dm3.envelope import message_hash, read_envelope
 from postroom.storage.aws.object_store import Place
-from postroom.storage.mail.reader import Found
+from postroom.storage.mail.ids import row_of
+from postroom.storage.mail.reader import Found, PassedOver, Reader
 from postroom.storage.mail.register import Row
 
 TEXT = '{"Header":{}}'
@@ -184,6 +187,29 @@ def test_waiting_messages_are_fetched_for_the_reference_client_in_small_batches(
             patch.setattr(f"postroom.http.message_listing.{name}", most)
             assert incoming(bob) == [json.loads(text) for text in texts]
     assert fetched == [3, 3, 1, *[2] * 3, 1]
+
+
+def test_what_the_reference_client_gets_does_not_depend_on_the_time_that_what_follows_takes(
+    api: ApiStack, bob: Owner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, last, walk = envelope(1), envelope(2), Reader.walk
+
+    def walk_slowly(self: Reader, *which: Any, **how: Any) -> Iterator[Row | PassedOver]:
+        for each in walk(self, *which, **how):
+            yield each
+            if isinstance(each, PassedOver):
+                api.clock.now += 0.6 * FETCH_SECONDS
+
+    api.file(first, mailbox=BOB, at=-900)
+    for one in api.file(*[envelope(number) for number in range(3, 43)], mailbox=BOB, at=-800):
+        row = row_of(one, BOB)
+        assert row
+        api.register.acknowledge(row, int(NOW) + 10**6)
+    api.file(last, mailbox=BOB, at=-700)
+    assert incoming(bob) == [json.loads(first), json.loads(last)]
+    monkeypatch.setattr(Reader, "walk", walk_slowly)
+    monkeypatch.setattr("postroom.http.message_listing.AT_ONCE", 1)
+    assert incoming(bob) == [json.loads(first)]
 
 
 def test_the_list_for_the_reference_client_ends_at_the_largest_response(

@@ -591,33 +591,64 @@ def test_counting_stops_at_a_limit(api: ApiStack, owner: Owner, monkeypatch: pyt
         assert said(owner.ask("GET", path))["more"] is True
 
 
-def bury(api: ApiStack, count: int, at: float) -> None:
+def bury(api: ApiStack, count: int, at: float, shards: int = 1) -> None:
     """Tombstones of messages that came at this time."""
-    for one in api.file(*[TEXT] * count, at=at):
+    for one in api.file(*[TEXT] * count, at=at, shards=shards):
         row = row_of(one, SHOP)
         assert row
         api.deployed.storage.register.acknowledge(row, int(NOW) + 10**6)
 
 
-def test_a_page_ends_among_many_tombstones_and_the_next_one_goes_on(
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request ends at the first place among what it does not show."""
+    monkeypatch.setattr(message_listing, "READING_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("shards", [1, 4])
+def test_a_page_ends_among_many_tombstones_and_the_next_one_goes_on(api: ApiStack, owner: Owner, shards: int) -> None:
+    api.mailboxes.raise_shards(SHOP, shards)
+    api.clock.now += 30
+    filed = api.file(TEXT, at=-900, shards=shards)
+    bury(api, 80, at=-800, shards=shards)
+    filed += api.file(TEXT, at=-700, shards=shards)
+    pages, cursors = [owner.page(limit=1)], [""]
+    while pages[-1]["more"]:
+        cursors.append(pages[-1]["cursor"])
+        pages.append(owner.page(limit=1, after=cursors[-1]))
+    assert [one for page in pages for one in ids(page["messages"])] == filed
+    assert len(set(cursors)) == len(cursors)
+    empty = [page for page in pages if not page["messages"]]
+    assert len(empty) >= 2
+    assert all("status" not in page for page in empty if page["more"])
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_page_ends_among_many_messages_of_other_conversations(api: ApiStack, owner: Owner) -> None:
+    api.file(*[TEXT] * 40, at=-800, conversation="d.com")
+    filed = api.file(TEXT, at=-700)
+    assert (first := owner.page(limit=1, conversation="b.com"))["messages"] == []
+    assert first["more"] is True
+    assert ids(owner.all_pages(limit=1, conversation="b.com")) == filed
+
+
+@pytest.mark.usefixtures("hurried")
+def test_tombstones_after_a_cursor_are_not_behind_it(
     api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(message_listing, "MOST_PASSED_OVER", 10)
-    filed = api.file(TEXT, at=-900)
+    monkeypatch.setattr(message_listing, "MOST_WATCHED", 1)
+    [filed] = api.file(TEXT, at=-900)
+    cursor = owner.page()["cursor"]
     bury(api, 40, at=-800)
-    filed += api.file(TEXT, at=-700)
-    pages, cursor = [owner.page(limit=1)], ""
-    while pages[-1]["more"]:
-        assert pages[-1]["cursor"] > cursor or not cursor
-        cursor = pages[-1]["cursor"]
-        pages.append(owner.page(limit=1, after=cursor))
-    assert [one for page in pages for one in ids(page["messages"])] == filed
-    assert len([page for page in pages if not page["messages"]]) >= 2
+    assert api.mail.listing.behind(SHOP, cursor, frozenset()) == {row_of(filed, SHOP)}
+    bury(api, 40, at=-1000)
+    assert api.mail.listing.behind(SHOP, cursor, frozenset()) is None
 
 
+@pytest.mark.usefixtures("hurried")
 def test_counting_ends_among_many_tombstones(api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first query reads so many rows as are counted, and has no place where it ends."""
-    monkeypatch.setattr(message_listing, "MOST_PASSED_OVER", 10)
     monkeypatch.setattr(message_listing, "MOST_COUNTED", 3)
     api.file(TEXT, at=-900)
     bury(api, 80, at=-800)
@@ -627,10 +658,10 @@ def test_counting_ends_among_many_tombstones(api: ApiStack, owner: Owner, monkey
     assert said(owner.ask("GET", "/status"))["waiting"] == 1
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_waiting_request_at_the_end_of_many_tombstones_shows_what_comes_behind_them(
-    api: ApiStack, owner: Owner, monkeypatch: pytest.MonkeyPatch
+    api: ApiStack, owner: Owner
 ) -> None:
-    monkeypatch.setattr(message_listing, "MOST_PASSED_OVER", 10)
     bury(api, 40, at=-800)
     [behind] = api.file(TEXT, at=-700)
     page = owner.page(limit=1, wait=20)

@@ -28,7 +28,7 @@ from postroom.protocols.dcp.initiator import ConnectionInitiator
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.payload import NewRequest, new_payload
 from postroom.protocols.dcp.receiving import Admitted
-from postroom.protocols.dcp.session_store import SessionStore
+from postroom.protocols.dcp.session_store import ConnectionStore
 from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dcp.states import ConnectionState
 from postroom.protocols.dcp.target import ConnectionTarget
@@ -173,7 +173,7 @@ class Network:
         bounds: Bounds,
         initiator: type[ConnectionInitiator] = ConnectionInitiator,
         target: type[ConnectionTarget] = ConnectionTarget,
-        store: type[SessionStore] = MemoryStore,
+        store: type[ConnectionStore] = MemoryStore,
     ) -> None:
         self.bounds = bounds
         self.states = [

@@ -120,7 +120,7 @@ class Page(Struct, frozen=True, omit_defaults=True):
         list[MessageId],
         Meta(description="Messages that cannot be read, because their stored bytes are missing or damaged."),
     ] = field(default_factory=list)
-    status: Annotated[Status | UnsetType, Meta(description="Only on a page without messages.")] = UNSET
+    status: Annotated[Status | UnsetType, Meta(description="Only on the last page, if it has no messages.")] = UNSET
 
 
 class Conversation(Struct, frozen=True):

@@ -194,9 +194,8 @@ class MailHandlers:
 
     def _page(self, mailbox: str, page: ListedPage, *, whole: bool, waited: bool) -> HttpResponse:
         status = b""
-        if not page.messages:
-            nothing = whole and not page.more
-            status = b',"status":' + respond(NOTHING_WAITS if nothing else self.listing.status(mailbox)).body
+        if not page.messages and not page.more:
+            status = b',"status":' + respond(NOTHING_WAITS if whole else self.listing.status(mailbox)).body
         cursor, more = respond(page.cursor).body, b"true" if page.more else b"false"
         unreadable = b',"unreadable":' + respond(page.unreadable).body if page.unreadable else b""
         body = b",".join(page.messages) + b'],"cursor":' + cursor + b',"more":' + more + unreadable + status

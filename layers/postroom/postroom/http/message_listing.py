@@ -22,9 +22,9 @@ from postroom.storage.mail.register import Register, Row
 
 MOST_COUNTED: Final = 10_000
 """Rows that one request reads to count messages; they take some 600 read units."""
-MOST_PASSED_OVER: Final = 50_000
-"""Tombstones, and rows of other conversations, that one request reads at least before it ends with what it has: they
-take some 2,500 read units, and seconds."""
+READING_SECONDS: Final = 5.0
+"""How long one request reads tombstones, or rows of other conversations, before it ends with what it has: some 300,000,
+by the 3,000 read units a second of a partition. A request that has waited for 20 s has no more time than this."""
 MAX_MESSAGE_BYTES: Final = 4_000_000
 """The largest size of a message in JSON; the envelope of a larger one is fetched separately, in parts."""
 
@@ -118,6 +118,8 @@ class MessageListing:
         found = set()
         for row in self._waiting(mailbox, MOST_WATCHED + 1, partner=partner):
             if isinstance(row, PassedOver):
+                if row.sk >= place:
+                    break
                 return None
             if row.key.sk > place:
                 break
@@ -156,6 +158,9 @@ class MessageListing:
         size = 0
         for row in self._walk(mailbox, AT_ONCE):
             if isinstance(row, PassedOver):
+                # So they are not lost if the time ends among what is passed over.
+                yield from self._readable(chosen, until)
+                chosen, size = [], 0
                 if self.clock() > until:
                     raise _not_in_time()
                 continue
@@ -213,14 +218,12 @@ class MessageListing:
     def _waiting(
         self, mailbox: str, wanted: int, *, cursor: str = "", partner: frozenset[str] = frozenset()
     ) -> Iterator[Row | PassedOver]:
-        """The messages' rows; the last one is a place instead, if too many rows before it are not shown."""
-        passed_over = 0
+        """The messages' rows; the last one is a place instead, if the time for reading ends there."""
+        until = self.clock() + READING_SECONDS
         for row in self._walk(mailbox, wanted, cursor=cursor, partner=partner):
             if not isinstance(row, PassedOver):
                 yield row
-                continue
-            passed_over += row.rows
-            if passed_over >= MOST_PASSED_OVER:
+            elif self.clock() >= until:
                 yield row
                 return
 

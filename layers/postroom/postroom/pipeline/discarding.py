@@ -8,24 +8,33 @@ from postroom.pipeline.claims import Claim
 from postroom.pipeline.outcomes import ClaimOutcome, Outcome, listed_in
 from postroom.pipeline.verdicts import Discarded
 from postroom.storage.layout import RowKey
+from postroom.storage.mail.head import Heads
 from postroom.storage.mail.register import Register
 
 
 class Discarding:
     """Records discards. `retain_seconds`: how long tombstones are kept."""
 
-    def __init__(self, *, register: Register, queue: SendQueue, retain_seconds: int, clock: Clock) -> None:
+    def __init__(
+        self, *, register: Register, heads: Heads, queue: SendQueue, retain_seconds: int, clock: Clock
+    ) -> None:
         self._register = register
+        self._heads = heads
         self._queue = queue
         self._retain_seconds = retain_seconds
         self._clock = clock
 
     def discard(self, claim: Claim, verdict: Discarded) -> Outcome:
-        """Mark the register row, then tell the courier. Raises NotNowError(STORE_UNAVAILABLE)."""
+        """Mark the register row, then tell the courier; a message that was filed before stays, and is shown.
+
+        Raises NotNowError(STORE_UNAVAILABLE).
+        """
         forget_at = claim.received_at_ms // 1000 + self._retain_seconds
         stands = self._register.discard(claim.row, verdict.reason, forget_at)
         reason = stands.discarded if stands else verdict.reason
         if reason is None:
+            if stands and stands.live:
+                self._heads.show(claim.row, int(self._clock() * 1000))
             return Outcome(
                 claim,
                 ClaimOutcome.DUPLICATE,

@@ -24,7 +24,7 @@ from postroom.protocols.nlweb.reasons import CORRELATION_REUSED
 from postroom.storage.aws.object_store import ObjectStore, Place
 from postroom.storage.layout import RowKey, segment_name
 from postroom.storage.limits.quotas import Usages
-from postroom.storage.mail.head import LATE_MS, Heads
+from postroom.storage.mail.head import Heads
 from postroom.storage.mail.outbox import Outbox
 from postroom.storage.mail.register import Register, Row
 from postroom.storage.mail.seen import Seen
@@ -216,7 +216,4 @@ class Filing:
         return Outcome(claim, ClaimOutcome.DISCARDED, stands.discarded, correlation=correlation, row=stands.key)
 
     def _show(self, row: RowKey) -> None:
-        """Make the next listing pass include a row that was filed late; the worker that began it may have died before
-        this."""
-        if int(self.clock() * 1000) - row.received_at_ms > LATE_MS:
-            self.storage.heads.lower_to(row)
+        self.storage.heads.show(row, int(self.clock() * 1000))

@@ -342,6 +342,7 @@ class PipelineParts(DeploymentParts):
 
         return Discarding(
             register=self._storage.register,
+            heads=self._storage.heads,
             queue=self._storage.feedback_queue,
             retain_seconds=self._settings.retain_seconds,
             clock=self._system.clock,

@@ -58,13 +58,15 @@ def _wait_for_page(
     mailbox: str,
     ends_at: float,
 ) -> JsonValue:
-    """The list of messages, when there are any, or it is that time. A WebSocket that is lost is replaced by another.
+    """The list of messages, when there are any, or a next page, or it is that time.
+
+    A WebSocket that is lost is replaced by another.
 
     `most_wait`: how long one wait may take, in seconds.
     """
     from postroom.client.dcp import OutcomeUnknownError, RequestNotSentError
     from postroom.client.mailbox.dcp_waits import MailWaits
-    from postroom.client.mailbox.over_dcp import OperationCall, has_messages
+    from postroom.client.mailbox.over_dcp import OperationCall, ends_wait
 
     call, failed = OperationCall("messages", {"mailbox": mailbox}), 0
     while True:
@@ -74,7 +76,7 @@ def _wait_for_page(
                 while True:
                     left = max(0.0, min(most_wait, ends_at - time.monotonic()))
                     page = connection.run(partial(waits.page, call=call, seconds=left, list_now=_only_here))
-                    if has_messages(page) or time.monotonic() >= ends_at:
+                    if ends_wait(page) or time.monotonic() >= ends_at:
                         return page
             except (OutcomeUnknownError, RequestNotSentError):
                 # A WebSocket that worked may be lost at any time, and lasts two hours at most.

@@ -13,7 +13,7 @@ from postroom.client.dcp.connection import AsyncConnection
 from postroom.client.dcp.errors import DcpError, OutcomeUnknownError, RequestFailedError
 from postroom.client.dcp.websocket import UNUSED_SECONDS, TextPing
 from postroom.client.mailbox.exchange import Answer, MailboxResponse
-from postroom.client.mailbox.over_dcp import OperationCall, has_messages
+from postroom.client.mailbox.over_dcp import OperationCall, ends_wait
 from postroom.core.ijson import JsonValue
 from postroom.crypto.ethereum import Address, read_address
 from postroom.crypto.ethereum_keys import EthereumKey
@@ -79,14 +79,14 @@ class MailWaits:
                 elif self._look_again_at is None:
                     self._look_again_at = clock() + LOOK_AGAIN_SECONDS
                 self.is_known = True
-                if self._look_again_at is not None and looked_at < self._look_again_at and not has_messages(result):
+                if self._look_again_at is not None and looked_at < self._look_again_at and not ends_wait(result):
                     # A wait that ends before looks at its end, for there may be no other.
                     await _wait(woken, min(self._look_again_at, ends_at) - clock())
                     if not woken.is_set():
                         result = await self._list(connection, call, list_now)
-                if not has_messages(result):
+                if not ends_wait(result):
                     await _wait(woken, ends_at - clock())
-                if has_messages(result):
+                if ends_wait(result):
                     return result
                 if watch.done():
                     watch.result()

@@ -76,10 +76,10 @@ def response_to(call: OperationCall, result: JsonValue) -> Answer:
         return NoAnswer("The host's answer is not that of a mailbox.")
 
 
-def has_messages(page: JsonValue) -> bool:
-    """Whether the result of listing messages has any, or names some that cannot be read."""
+def ends_wait(page: JsonValue) -> bool:
+    """Whether the result of listing messages has any, names some that cannot be read, or has a next page."""
     body = page.get("body") if isinstance(page, dict) else None
-    return isinstance(body, dict) and bool(body.get("messages") or body.get("unreadable"))
+    return isinstance(body, dict) and bool(body.get("messages") or body.get("unreadable") or body.get("more"))
 
 
 def failure_of(error: DcpError) -> Answer:

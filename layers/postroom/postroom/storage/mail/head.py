@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 POSITION, GENERATION = Text("pos"), Number("gen")
 _HEAD: Final = "!head"
+_BEYOND_ALL: Final = f"{ROW_PREFIX}~"
 LATE_MS: Final = 60 * 1000
 """A row that is filed so long after its claim was received may be before the head."""
 SETTLED_MS: Final = 4 * 60 * 1000
@@ -55,9 +56,9 @@ class Heads:
     def raise_to(self, pk: str, found: Position, place: str | None, begun_ms: int) -> Position:
         """Let the next pass begin at a place, or SETTLED_MS ago, whichever is earlier; return where it begins.
 
-        `found`: the head before the first query of this pass, at `begun_ms` (epoch milliseconds), or what this pass
-        raised it to; if another process has changed it since, nothing happens. `place`: of a row before which no row
-        is live; None: none is. Raises NotNowError(STORE_UNAVAILABLE).
+        `found`: the head before the first query of this pass, at `begun_ms` (epoch milliseconds), or what an earlier
+        call of this pass returned; if another process has changed it since, nothing happens, now or later. `place`: of
+        a row before which no row is live; None: none is. Raises NotNowError(STORE_UNAVAILABLE).
         """
         settled = f"{ROW_PREFIX}{begun_ms - SETTLED_MS:013d}"
         sk = settled if place is None else min(place, settled)
@@ -65,13 +66,22 @@ class Heads:
             return found
         same = f"{GENERATION} = :gen"
         unchanged = same if found.generation else f"attribute_not_exists({GENERATION}) OR {same}"
-        self._table.update(
+        raised = self._table.update(
             primary_key(pk, _HEAD),
             f"SET {POSITION} = :sk, {GENERATION} = :gen",
             {":sk": POSITION.encode(sk), ":gen": GENERATION.encode(found.generation)},
             f"({unchanged}) AND (attribute_not_exists({POSITION}) OR {POSITION} < :sk)",
         )
-        return Position(sk, found.generation)
+        return Position(sk if raised else _BEYOND_ALL, found.generation)
+
+    def show(self, row: RowKey, now_ms: int) -> None:
+        """Make the next pass include a live row, if it was filed late.
+
+        `now_ms`: read after the row was written, or met: whoever wrote it may have died before this. Raises
+        NotNowError(STORE_UNAVAILABLE).
+        """
+        if now_ms - row.received_at_ms > LATE_MS:
+            self.lower_to(row)
 
     def lower_to(self, row: RowKey) -> None:
         """Record that a row was filed late: no pass may begin behind it, and no pass that has begun may raise the head.

@@ -49,12 +49,11 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """Rows that were read and are not shown: tombstones, or of other conversations. `sk`: of the last row that was
-    read; `rows`: how many, since the last place of the same shard.
+    """A place up to which rows were read that are not shown: tombstones, or of other conversations. `sk`: of the last
+    row that was read.
     """
 
     sk: str
-    rows: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +70,23 @@ Found = Filed | Unreadable | None
 
 @dataclass(slots=True)
 class _Pass:
-    """A pass through a partition. `begins`: the first key; `passed_over`: rows that were read and are not shown."""
+    """A pass through a partition. `cursor`: as for `Reader.list`; `raises`: whether it may raise the head;
+    `passed_over`: rows that were read and are not shown.
+    """
 
     pk: str
-    begins: str
+    cursor: str
     conversations: frozenset[str]
     now: int
+    raises: bool = False
     passed_over: int = 0
 
     @property
     def may_raise(self) -> bool:
-        """Whether it is worth raising the head. With a filter by conversation, the rows before its first one are
-        unknown."""
-        return self.passed_over >= WORTH_RAISING and not self.conversations
+        """Whether the head may be raised, and that is worth it. With a filter by conversation, the rows before its
+        first one are unknown.
+        """
+        return self.raises and self.passed_over >= WORTH_RAISING and not self.conversations
 
 
 class Reader:
@@ -123,8 +126,8 @@ class Reader:
         `conversations`: only of these; empty: of all. `wanted`: how many rows the caller will probably take; reading
         more is paid for. Raises NotNowError(STORE_UNAVAILABLE).
         """
-        walk = self.walk(mailbox, shards, now=now, cursor=cursor, conversations=conversations, wanted=wanted)
-        return (each for each in walk if isinstance(each, Row))
+        going = [_Pass(partition(mailbox, shard), cursor, conversations, now) for shard in range(shards)]
+        return (each for each in self._merged(going, wanted) if isinstance(each, Row))
 
     def walk(
         self,
@@ -137,9 +140,12 @@ class Reader:
         wanted: int = MOST_ROWS,
     ) -> Iterator[Row | PassedOver]:
         """The same, with the places up to which rows were read that are not shown: a caller may end there, and go on
-        with the place as a cursor."""
-        passes = [self._shard(partition(mailbox, shard), cursor, conversations, now, wanted) for shard in range(shards)]
-        yield from heapq.merge(*passes, key=_sk)
+        with the place as a cursor. Later passes begin behind what it passed over.
+
+        Only for functions, whose clocks agree with those of the workers: another's could hide mail.
+        """
+        going = [_Pass(partition(mailbox, shard), cursor, conversations, now, raises=True) for shard in range(shards)]
+        yield from self._merged(going, wanted)
 
     def fetch_all(self, rows: Sequence[Row]) -> Sequence[Filed]:
         """The messages of rows, in their order, without those that are gone meanwhile; rows close together share a
@@ -184,16 +190,16 @@ class Reader:
             current = again
         return None
 
-    def _shard(
-        self, pk: str, cursor: str, conversations: frozenset[str], now: int, wanted: int
-    ) -> Iterator[Row | PassedOver]:
-        if cursor:
-            yield from self._rows(_Pass(pk, cursor + "!", conversations, now), wanted)
+    def _merged(self, passes: Sequence[_Pass], wanted: int) -> Iterator[Row | PassedOver]:
+        return heapq.merge(*(self._shard(going, wanted) for going in passes), key=_sk)
+
+    def _shard(self, going: _Pass, wanted: int) -> Iterator[Row | PassedOver]:
+        if going.cursor:
+            yield from self._rows(going, going.cursor + "!", wanted)
             return
-        head = self._heads.read(pk)
-        going = _Pass(pk, head.sk, conversations, now)
+        head = self._heads.read(going.pk)
         first: Row | None = None
-        for each in self._rows(going, wanted):
+        for each in self._rows(going, head.sk, wanted):
             if first is None:
                 # While it goes on, too: a pass that is ended, because it takes too long, leaves less for the next one.
                 head = self._raised(going, head, _sk(each))
@@ -210,7 +216,7 @@ class Reader:
                 return self._heads.raise_to(going.pk, head, sk, going.now * 1000)
         return head
 
-    def _rows(self, going: _Pass, wanted: int) -> Iterator[Row | PassedOver]:
+    def _rows(self, going: _Pass, begins: str, wanted: int) -> Iterator[Row | PassedOver]:
         # Tombstones and other conversations are read, and paid for, but not sent.
         named = {f":c{number}": CONVERSATION.encode(name) for number, name in enumerate(sorted(going.conversations))}
         only = f"{_WAITS} AND {CONVERSATION} IN ({', '.join(named)})" if named else _WAITS
@@ -218,7 +224,7 @@ class Reader:
             _BETWEEN,
             {
                 ":pk": PK.encode(going.pk),
-                ":from": SK.encode(going.begins),
+                ":from": SK.encode(begins),
                 ":end": SK.encode(ROW_PREFIX + "~"),
                 ":live": STATE.encode(LIVE),
                 ":now": TTL.encode(going.now),
@@ -235,7 +241,7 @@ class Reader:
             if "LastEvaluatedKey" not in page:
                 return
             if passed_over:
-                yield PassedOver(SK.read(page["LastEvaluatedKey"]), passed_over)
+                yield PassedOver(SK.read(page["LastEvaluatedKey"]))
             query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
             # A caller that takes more than it announced, or meets tombstones only, is served with fewer and fewer
             # requests.
