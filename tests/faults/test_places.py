@@ -24,6 +24,7 @@ SPARED = {
     "storage/secrets/dated_keys.py DatedKeys.replace_all: self._secret.put": "operators' commands: keys",
     "storage/secrets/dated_keys.py DatedKeys.newest_and_all: self._secret.malformed": "no call of AWS",
     "storage/mail/head.py Heads.raise_to: self._table.update": "it spares the next pass something, no more",
+    "pipeline/discarding.py Discarding.discard: self._heads.show": "as in Filing._show, before the claim is done",
     "storage/mail/reader.py Reader._raised: self._heads.raise_to": "the same",
     "storage/aws/object_store.py ObjectStore.replace: self._s3.put_object": "operators' commands",
     "storage/secrets/secret.py Secret.put: self._secrets.put_secret_value": "operators' commands: keys",
