@@ -4,7 +4,7 @@ import json
 import secrets
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
@@ -31,7 +31,7 @@ from postroom.local.stack import LocalStack
 from postroom.names.publishing import text_record
 from postroom.names.registry import PROFILE_KEY
 from postroom.net.https import HttpsClient, HttpsResponse
-from postroom.protocols.dcp.messages import Allowance
+from postroom.protocols.dcp.messages import REQUEST_BATCH, Allowance
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
 from postroom.protocols.dcp.signed_message import SignedMessage, read_signed_message, sign_body
 from postroom.protocols.dm3.envelope import DeliveryInformation, message_hash, write_envelope
@@ -76,20 +76,20 @@ class Office:
     def __init__(self, stack: LocalStack, name: str, newcomers: int, parameters: Mapping[str, str]) -> None:
         self.stack = stack
         self._gives_up_at = inf
-        self.domain, self._partner = f"{name}.example", f"{name}-partner.example"
+        self.domain, self.partner = f"{name}.example", f"{name}-partner.example"
         self.key = PrivateKey.generate("ed25519")
         self.owner_key = EthereumKey.generate()
         new_domains = [f"{name}-new{number}.example" for number in range(newcomers)]
         self._newcomers = iter(new_domains)
         self._proven = f"{name}-proven.example"
         self._misled = f"{name}-misled.example"
-        self._told: set[object] = set()
+        self._told_at: dict[str, float] = {}
         for domain in (self._proven, self._misled, *new_domains):
             stack.tree.put(domain, zone_line(NLWEB.key_name(domain, SELECTOR), record_text(self.key.public)) + "\n")
         self.deployment = stack.deploy(name, parameters)
         self.storage = Deployment(read_outputs(self.deployment.outputs), self.deployment.client).storage
         self.storage.signing_keys.put(self.domain, SELECTOR, self.key)
-        for domain in (self.domain, self._partner):
+        for domain in (self.domain, self.partner):
             stack.tree.put(domain, "nlweb IN A 127.0.0.1\n")
             self.deployment.serve_host(NLWEB.host(domain))
             self.storage.operators.put_domain(Domain(domain, inbox=True, signs=domain == self.domain))
@@ -109,7 +109,7 @@ class Office:
         """The answer of a sender's host, to which Feedback is sent."""
         if request.method == "GET":
             return GatewayResponse(HTTPStatus.OK, (), manifest_of(self._misled, self._misled).encode())
-        self._told.add(json.loads(request.body)["Body"]["Correlation"])
+        self._told_at.setdefault(json.loads(request.body)["Body"]["Correlation"], time.perf_counter())
         return GatewayResponse(HTTPStatus.OK, (), b"{}")
 
     def _open_delivery_service(self) -> None:
@@ -128,10 +128,10 @@ class Office:
         self.storage.mailboxes.set_keys(name, keys)
 
     # --- what anybody can do -----------------------------------------------------------------------------------------
-    def envelope(self, sender: str, subject: str = SUBJECT) -> dict[str, JsonValue]:
+    def envelope(self, sender: str, subject: str = SUBJECT, receiver: str = "") -> dict[str, JsonValue]:
         """A message, signed by a key that the sender's domain may have or not."""
         at_ms, body = int(time.time() * 1000), {"Domain": self.domain}
-        draft = Draft(sender, self.domain, subject, str(uuid4()), at_ms, body, selector=SELECTOR)
+        draft = Draft(sender, receiver or self.domain, subject, str(uuid4()), at_ms, body, selector=SELECTOR)
         return sign(draft, self.key)
 
     def post(self, path: str, body: bytes) -> HttpsResponse:
@@ -160,13 +160,22 @@ class Office:
         """The same for a sender of whom nothing is known."""
         return self._filed(next(self._newcomers))
 
-    def sender_of_a_discard(self) -> float:
-        """From posting a message with a subject that nobody reads, until its sender has the Feedback."""
-        began = time.perf_counter()
-        correlation = self._post(self._misled, UNKNOWN_SUBJECT)
-        while correlation not in self._told:
-            self._pause(_POLL_SECONDS)
-        return time.perf_counter() - began
+    def post_a_discard(self) -> tuple[float, str]:
+        """When a message with a subject that nobody reads began to be posted, and its Correlation; "": it gave up."""
+        began = self._gives_up_at = time.perf_counter()
+        self._gives_up_at += LONGEST_SECONDS
+        try:
+            return began, self._post(self._misled, UNKNOWN_SUBJECT)
+        except GaveUpError:
+            return began, ""
+        finally:
+            self._gives_up_at = inf
+
+    def sender_of_a_discard(self, began: float, correlation: str) -> float:
+        """From posting the message until its sender had the Feedback, or gave up."""
+        while correlation not in self._told_at and time.perf_counter() < began + LONGEST_SECONDS:
+            time.sleep(_POLL_SECONDS)
+        return self._told_at.get(correlation, began + LONGEST_SECONDS) - began
 
     def dm3_sender(self) -> float:
         """From submitting a dm3 message of a sender who is known, until it is filed."""
@@ -209,7 +218,7 @@ class Office:
         with self.open() as mailbox:
             began = time.perf_counter()
             sent = self._insist(
-                lambda: mailbox.send(self._partner, SUBJECT, {"Hello": "there"}, token=secrets.token_hex(16))
+                lambda: mailbox.send(self.partner, SUBJECT, {"Hello": "there"}, token=secrets.token_hex(16))
             )
             while (found := self.storage.outbox.find(self.domain, sent.correlation)) is None or (
                 found.state is not State.DELIVERED
@@ -298,13 +307,24 @@ class DcpPeer:
 
     def ask(self, operation: str, data: JsonValue, *signers: EthereumKey) -> Mapping[str, Any]:
         """The response to a request that these keys authorize."""
+        return self._send(self._request(operation, data, *signers))
+
+    def ask_all(self, operation: str, several: Sequence[JsonValue]) -> Mapping[str, Any]:
+        """The responses to several requests in one message, which only this peer authorizes."""
+        requests: list[JsonValue] = [self._request(operation, data, self.key) for data in several]
+        return self._send({"type": REQUEST_BATCH, "id": f"{next(self._numbers)}{uuid4()}", "payload": requests})
+
+    def _request(self, operation: str, data: JsonValue, *signers: EthereumKey) -> dict[str, JsonValue]:
         if not self._dcpsid:
             self.connect()
         at = int(time.time())
         allow = [Allowance(key.address, self._guardian, self.key.address) for key in signers]
         validity = {"time": at, "stamp": secrets.token_hex(16), "ttl": 300}
         payload = new_payload(operation, data, validity=validity, allow=allow)
-        body = request_body(NewRequest(payload, signers), payload, f"{next(self._numbers)}{uuid4()}", hex_prefix=False)
+        name = f"{next(self._numbers)}{uuid4()}"
+        return request_body(NewRequest(payload, signers), payload, name, hex_prefix=False)
+
+    def _send(self, body: Mapping[str, JsonValue]) -> Mapping[str, Any]:
         message = sign_body({**body, "dcpsid": self._dcpsid, "nonce": self._nonce}, self.key)
         answered = self._post(message).body
         self._nonce = str(answered["nonce"])
@@ -317,30 +337,35 @@ class DcpPeer:
         return read_signed_message(answer.body)
 
 
-USERS: Final[Mapping[str, Callable[[Office], float]]] = {
+VISITS: Final[Mapping[str, Callable[[Office], float]]] = {
     "proven sender": Office.proven_sender,
     "new sender": Office.new_sender,
-    "sender of a discard": Office.sender_of_a_discard,
     "dm3 sender": Office.dm3_sender,
     "owner lists": Office.owner_lists,
     "owner asks over DCP": Office.owner_asks_over_dcp,
     "owner waits": Office.owner_waits,
     "owner sends": Office.owner_sends,
 }
-"""The honest users, and what each of them does."""
+"""The honest users who come one after the other, and what each of them does."""
+DISCARD: Final = "sender of a discard"
+"""Who posts before the others come, and waits meanwhile: else the attack would go on for as much longer."""
+USERS: Final = (*VISITS, DISCARD)
 
 
 def visits(office: Office, rounds: int, most: Mapping[str, float] = MappingProxyType({})) -> dict[str, float]:
     """The mean seconds of each honest user in so many rounds.
 
-    `most`: how long each may be. There are no more rounds once one of them is exceeded, however short the others are.
+    `most`: how long each may be. There are no more rounds once one of these is exceeded, however short the others are.
     """
     seconds = dict.fromkeys(USERS, 0.0)
+    discards = []
     for _ in range(rounds):
-        for user, waits in USERS.items():
+        discards.append(office.post_a_discard())
+        for user, waits in VISITS.items():
             seconds[user] += office.visit(waits) / rounds
             if seconds[user] > most.get(user, inf):
                 return seconds
+    seconds[DISCARD] = sum(office.sender_of_a_discard(*each) for each in discards) / rounds
     return seconds
 
 
