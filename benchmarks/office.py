@@ -6,7 +6,7 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from itertools import count
 from math import inf
@@ -162,14 +162,10 @@ class Office:
 
     def post_a_discard(self) -> tuple[float, str]:
         """When a message with a subject that nobody reads began to be posted, and its Correlation; "": it gave up."""
-        began = self._gives_up_at = time.perf_counter()
-        self._gives_up_at += LONGEST_SECONDS
-        try:
+        began = time.perf_counter()
+        with suppress(GaveUpError), self._giving_up():
             return began, self._post(self._misled, UNKNOWN_SUBJECT)
-        except GaveUpError:
-            return began, ""
-        finally:
-            self._gives_up_at = inf
+        return began, ""
 
     def sender_of_a_discard(self, began: float, correlation: str) -> float:
         """From posting the message until its sender had the Feedback, or gave up."""
@@ -228,15 +224,20 @@ class Office:
 
     def visit(self, waits: Callable[["Office"], float]) -> float:
         """The seconds that an honest user waits, or has waited until it gave up."""
+        with suppress(GaveUpError), self._giving_up():
+            return waits(self)
+        return LONGEST_SECONDS
+
+    # --- how it is done ----------------------------------------------------------------------------------------------
+    @contextmanager
+    def _giving_up(self) -> Iterator[None]:
+        """Within it, an honest user gives up after LONGEST_SECONDS."""
         self._gives_up_at = time.perf_counter() + LONGEST_SECONDS
         try:
-            return waits(self)
-        except GaveUpError:
-            return LONGEST_SECONDS
+            yield
         finally:
             self._gives_up_at = inf
 
-    # --- how it is done ----------------------------------------------------------------------------------------------
     def open(self, mailbox: str = "") -> Mailbox:
         """The mailbox of an owner."""
         edge = ("127.0.0.1", self.stack.edge.port)
@@ -312,7 +313,7 @@ class DcpPeer:
     def ask_all(self, operation: str, several: Sequence[JsonValue]) -> Mapping[str, Any]:
         """The responses to several requests in one message, which only this peer authorizes."""
         requests: list[JsonValue] = [self._request(operation, data, self.key) for data in several]
-        return self._send({"type": REQUEST_BATCH, "id": f"{next(self._numbers)}{uuid4()}", "payload": requests})
+        return self._send({"type": REQUEST_BATCH, "id": self._new_id(), "payload": requests})
 
     def _request(self, operation: str, data: JsonValue, *signers: EthereumKey) -> dict[str, JsonValue]:
         if not self._dcpsid:
@@ -321,8 +322,10 @@ class DcpPeer:
         allow = [Allowance(key.address, self._guardian, self.key.address) for key in signers]
         validity = {"time": at, "stamp": secrets.token_hex(16), "ttl": 300}
         payload = new_payload(operation, data, validity=validity, allow=allow)
-        name = f"{next(self._numbers)}{uuid4()}"
-        return request_body(NewRequest(payload, signers), payload, name, hex_prefix=False)
+        return request_body(NewRequest(payload, signers), payload, self._new_id(), hex_prefix=False)
+
+    def _new_id(self) -> str:
+        return f"{next(self._numbers)}{uuid4()}"
 
     def _send(self, body: Mapping[str, JsonValue]) -> Mapping[str, Any]:
         message = sign_body({**body, "dcpsid": self._dcpsid, "nonce": self._nonce}, self.key)

@@ -145,7 +145,7 @@ class Reader:
         Only for functions, whose clocks agree with those of the workers: another's could hide mail.
         """
         going = [_Pass(partition(mailbox, shard), cursor, conversations, now, raises=True) for shard in range(shards)]
-        yield from self._merged(going, wanted)
+        return self._merged(going, wanted)
 
     def fetch_all(self, rows: Sequence[Row]) -> Sequence[Filed]:
         """The messages of rows, in their order, without those that are gone meanwhile; rows close together share a
