@@ -22,7 +22,7 @@ from postroom.storage.aws.object_store import Place
 from postroom.storage.directory.domains import Dm3Mailbox
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail.expiry import FLOOR_DAYS, Periods
-from postroom.storage.mail.head import Heads, Position
+from postroom.storage.mail.head import Gap, Head, Heads
 from postroom.storage.mail.object_schedule import DAY_MS
 from postroom.storage.mail.register import CLOSED, LIVE, OVER
 
@@ -230,24 +230,28 @@ def test_each_candidate_mailbox_is_found_once_whatever_the_number_of_segments(
         assert stack.candidates(segments=segments) == expected
 
 
-def test_all_shards_and_pages_are_read_from_the_head_on(stack: ExpiryStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_shards_and_pages_are_read_except_for_what_the_head_says(
+    stack: ExpiryStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jobs_registers, "_PAGE_ROWS", 3)
     stack.mailboxes.set_ttl(SHOP, 40)
     stack.mailboxes.raise_shards(SHOP, 3)
     before, *old = stack.file(SHOP, *(100 - number for number in range(30)), shards=3)
     stack.file(SHOP, *(number for number in range(30)), shards=3)
     heads = Heads(stack.clients.dynamodb, stack.deployed.tables["PostTable"])
-    heads.raise_to(before.pk, Position("", 0), before.sk + "!", NOW)
+    head = heads.raise_to(before.pk, Head("", 0), before.sk + "!", NOW)
+    between = [key for key in old if key.pk == before.pk][3]
+    heads.leave_out(before.pk, head, Gap(between.received_at_ms, between.received_at_ms + 1, 1), NOW)
     stack.expire()
-    # The head says that there are tombstones only before it: nobody looks there.
-    assert stack.gone() == dict.fromkeys(sks(old), OVER)
+    # The head says that there are only tombstones before it, and in a gap: nobody looks there.
+    assert stack.gone() == dict.fromkeys(sks([key for key in old if key != between]), OVER)
     stack.check_usage(SHOP)
 
 
 def test_a_mailbox_whose_head_is_past_the_expired_rows_is_left_alone(stack: ExpiryStack) -> None:
     stack.mailboxes.set_ttl(SHOP, 40)
     [young] = stack.file(SHOP, 5)
-    Heads(stack.clients.dynamodb, stack.deployed.tables["PostTable"]).raise_to(young.pk, Position("", 0), young.sk, NOW)
+    Heads(stack.clients.dynamodb, stack.deployed.tables["PostTable"]).raise_to(young.pk, Head("", 0), young.sk, NOW)
     assert stack.run()[0] == []
 
 

@@ -21,8 +21,9 @@ def test_there_are_enough_in_every_area() -> None:
 
 
 def test_every_patch_stands_in_the_table_under_the_next_number() -> None:
-    assert [mutant.patch for mutant in MUTANTS] == sorted(FOLDER.glob("*.patch"))
-    assert [mutant.name[:3] for mutant in MUTANTS] == [f"{number:02d}-" for number in range(1, len(MUTANTS) + 1)]
+    assert {mutant.patch for mutant in MUTANTS} == {*FOLDER.glob("*.patch")}
+    numbers = [f"{number:02d}" for number in range(1, len(MUTANTS) + 1)]
+    assert sorted((mutant.name.partition("-")[0] for mutant in MUTANTS), key=int) == numbers
 
 
 def test_every_patch_still_applies() -> None:

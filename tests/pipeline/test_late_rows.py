@@ -12,7 +12,7 @@ from postroom.pipeline.dead_letters import DeadLetter
 from postroom.pipeline.outcomes import ClaimOutcome
 from postroom.protocols.nlweb.reasons import KEY_NOT_FOUND
 from postroom.storage.layout import RowKey
-from postroom.storage.mail.head import LATE_MS, SETTLED_MS, Heads, Position
+from postroom.storage.mail.head import BEYOND_ALL, LATE_MS, SETTLED_MS, Head, Heads
 from postroom.storage.mail.register import Register
 
 MINUTE = 60.0
@@ -20,7 +20,7 @@ MINUTE = 60.0
 
 def raise_head(stack: PipelineStack, row: RowKey) -> None:
     """A pass that begins now finds many tombstones, and no message."""
-    stack.deployed.storage.heads.raise_to(row.pk, Position("m#", 0), None, int(stack.clock.now * 1000))
+    stack.deployed.storage.heads.raise_to(row.pk, Head("m#", 0), BEYOND_ALL, int(stack.clock.now * 1000))
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def filed_and_forgotten(stack: PipelineStack, record: Record, monkeypatch: pytes
         raise NotNowError(STORE_UNAVAILABLE)
 
     with monkeypatch.context() as dead:
-        dead.setattr(Heads, "lower_to", die)
+        dead.setattr(Heads, "include", die)
         assert stack.settle(record).fate is ClaimOutcome.RETRIED
     assert stack.listed() == []
     return record
@@ -54,7 +54,7 @@ def test_a_message_that_is_filed_late_lowers_the_head(stack: PipelineStack, reco
 def test_a_message_that_is_filed_in_time_writes_no_head(stack: PipelineStack, record: Record) -> None:
     stack.clock.now += LATE_MS / 1000
     assert stack.settle(record).fate is ClaimOutcome.ACCEPTED
-    assert stack.deployed.storage.heads.read(stack.claim(record).row.pk) == Position("m#", 0)
+    assert stack.deployed.storage.heads.read(stack.claim(record).row.pk) == Head("m#", 0)
 
 
 def test_whether_a_message_is_late_is_asked_after_its_row_was_written(

@@ -1,7 +1,7 @@
 """Where a pass may begin: never behind a row that is filed, whoever did what in between (store protocol, Head hint)."""
 
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +12,7 @@ from tests.tiers import examples
 from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, row_key
 from postroom.storage.mail import head
-from postroom.storage.mail.head import LATE_MS, SETTLED_MS, Heads, Position
+from postroom.storage.mail.head import BEYOND_ALL, LATE_MS, MOST_GAPS, SETTLED_MS, Gap, Head, Heads
 from postroom.storage.mail.reader import PassedOver
 
 NOW = 1_795_253_400
@@ -37,8 +37,13 @@ class Mailbox:
     def bury(self, ago: int, number: int) -> None:
         self.register.acknowledge(self.file(ago, number), NOW + 10**6)
 
-    def listed(self, now: int = NOW, conversation: str = "") -> list[RowKey]:
-        walk = self.reader.walk("a.com", 1, now=now, conversations=frozenset(conversation.split()))
+    def bury_all(self, ago: int, numbers: range) -> None:
+        for number in numbers:
+            self.bury(ago - number, number)
+
+    def listed(self, now: int = NOW, conversation: str = "", cursor: str = "", wanted: int = 999) -> list[RowKey]:
+        of = frozenset(conversation.split())
+        walk = self.reader.walk("a.com", 1, now=now, cursor=cursor, conversations=of, wanted=wanted)
         return [row.key for row in walk if not isinstance(row, PassedOver)]
 
 
@@ -50,7 +55,7 @@ def mailbox(deployed: Deployed) -> Mailbox:
 @pytest.fixture
 def worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few tombstones are worth a head."""
-    monkeypatch.setattr("postroom.storage.mail.reader.WORTH_RAISING", 3)
+    monkeypatch.setattr(head, "WORTH_LEARNING", 3)
 
 
 def at(ago: int) -> str:
@@ -62,7 +67,7 @@ def test_a_pass_over_many_tombstones_raises_the_head_past_them(mailbox: Mailbox,
         mailbox.bury(9000 - number, number)
     live = mailbox.file(4000, 9)
     assert mailbox.listed() == [live]
-    assert mailbox.heads.read(PK) == Position(live.sk, 0)
+    assert mailbox.heads.read(PK) == Head(live.sk, 0)
     assert scanned(mailbox) == 1
 
 
@@ -74,9 +79,9 @@ def test_a_pass_that_is_ended_before_its_first_message_leaves_less_for_the_next_
     live = mailbox.file(4000, 9)
     walk = mailbox.reader.walk("a.com", 1, now=NOW, wanted=1)
     assert [next(walk), next(walk)] == [PassedOver(mailbox.key(9000 - last, last).sk) for last in (0, 4)]
-    assert mailbox.heads.read(PK) == Position(mailbox.key(9000 - 4, 4).sk, 0)
+    assert mailbox.heads.read(PK) == Head(mailbox.key(9000 - 4, 4).sk, 0)
     assert mailbox.listed() == [live]
-    assert mailbox.heads.read(PK) == Position(live.sk, 0)
+    assert mailbox.heads.read(PK) == Head(live.sk, 0)
 
 
 @pytest.mark.usefixtures("worth_it")
@@ -87,14 +92,14 @@ def test_a_pass_raises_the_head_no_further_once_a_late_message_was_filed(mailbox
     next(walk), next(walk)
     raised = mailbox.heads.read(PK).sk
     late = mailbox.file(8999, 99)
-    mailbox.heads.lower_to(late)
+    mailbox.heads.include(late)
     assert [row for row in walk if not isinstance(row, PassedOver)] == []
-    assert mailbox.heads.read(PK) == Position(late.sk, 1)
+    assert mailbox.heads.read(PK) == Head(late.sk, 1)
     assert late.sk < raised
     assert mailbox.listed() == [late]
 
 
-def test_a_head_is_at_least_four_minutes_old(mailbox: Mailbox, worth_it: None) -> None:
+def test_a_head_is_as_old_as_a_message_that_is_not_late_may_be(mailbox: Mailbox, worth_it: None) -> None:
     for number in range(5):
         mailbox.bury(9000 - number, number)
     assert mailbox.listed() == []
@@ -107,50 +112,49 @@ def test_few_tombstones_and_passes_over_one_conversation_raise_no_head(
 ) -> None:
     mailbox.bury(9000, 1)
     mailbox.listed()
-    assert mailbox.heads.read(PK) == Position("m#", 0)
+    assert mailbox.heads.read(PK) == Head("m#", 0)
     for number in range(2, 6):
         mailbox.bury(9000, number)
     mailbox.listed(conversation="d.com")
-    assert mailbox.heads.read(PK) == Position("m#", 0)
+    assert mailbox.heads.read(PK) == Head("m#", 0)
 
 
-@pytest.mark.usefixtures("worth_it")
-def test_a_pass_from_a_cursor_neither_begins_at_the_head_nor_raises_it(mailbox: Mailbox) -> None:
+def test_a_pass_from_a_cursor_before_the_head_begins_at_the_head(mailbox: Mailbox, worth_it: None) -> None:
     keys = [mailbox.file(9000 - number, number) for number in range(8)]
-    for key in keys[1:6]:
+    for key in keys[:6]:
         mailbox.register.acknowledge(key, NOW + 10**6)
-    rows = mailbox.reader.list("a.com", 1, now=NOW, cursor=keys[0].sk)
-    assert [row.key for row in rows] == keys[6:]
-    assert mailbox.heads.read(PK) == Position("m#", 0)
+    mailbox.listed()
+    assert mailbox.listed(cursor=keys[0].sk) == keys[6:]
+    assert scanned(mailbox, cursor=keys[0].sk) == len(keys[6:])
 
 
 def test_a_message_filed_late_lowers_the_head(mailbox: Mailbox) -> None:
-    mailbox.heads.raise_to(PK, Position("m#", 0), None, NOW * 1000)
+    mailbox.heads.raise_to(PK, Head("m#", 0), BEYOND_ALL, NOW * 1000)
     late = mailbox.file(9000)
     assert mailbox.listed() == [], "its claim is still in the queue"
-    mailbox.heads.lower_to(late)
+    mailbox.heads.include(late)
     assert mailbox.listed() == [late]
-    assert mailbox.heads.read(PK) == Position(late.sk, 1)
+    assert mailbox.heads.read(PK) == Head(late.sk, 1)
 
 
 def test_a_pass_that_began_before_a_late_message_was_filed_does_not_raise_the_head(mailbox: Mailbox) -> None:
     for before in ("m#", at(8000)):
         found = mailbox.heads.read(PK)
         late = mailbox.key(9000 if before == "m#" else 7000)
-        mailbox.heads.lower_to(late)
-        mailbox.heads.raise_to(PK, found, None, NOW * 1000)
+        mailbox.heads.include(late)
+        mailbox.heads.raise_to(PK, found, BEYOND_ALL, NOW * 1000)
         assert mailbox.heads.read(PK).sk <= late.sk
         mailbox.heads.raise_to(PK, mailbox.heads.read(PK), at(8000), NOW * 1000)
 
 
 def test_a_pass_never_lowers_the_head(mailbox: Mailbox) -> None:
-    mailbox.heads.raise_to(PK, Position("m#", 0), at(4000), NOW * 1000)
-    mailbox.heads.raise_to(PK, Position("m#", 0), at(5000), NOW * 1000)
-    assert mailbox.heads.read(PK) == Position(at(4000), 0)
+    mailbox.heads.raise_to(PK, Head("m#", 0), at(4000), NOW * 1000)
+    mailbox.heads.raise_to(PK, Head("m#", 0), at(5000), NOW * 1000)
+    assert mailbox.heads.read(PK) == Head(at(4000), 0)
 
 
 def test_a_message_that_is_not_late_is_never_before_a_head() -> None:
-    assert LATE_MS + 3 * 60 * 1000 <= SETTLED_MS, "the clocks of a worker and of a reader may differ by so much"
+    assert LATE_MS + 60 * 1000 <= SETTLED_MS, "the clocks of a worker and of a reader may differ by so much"
 
 
 @pytest.mark.usefixtures("worth_it")
@@ -159,7 +163,7 @@ def test_a_listing_of_another_than_a_function_raises_no_head(mailbox: Mailbox) -
     for number in range(5):
         mailbox.bury(9000 - number, number)
     assert list(mailbox.reader.list("a.com", 1, now=NOW + 10**6)) == []
-    assert mailbox.heads.read(PK) == Position("m#", 0)
+    assert mailbox.heads.read(PK) == Head("m#", 0)
 
 
 @pytest.mark.usefixtures("worth_it")
@@ -168,13 +172,164 @@ def test_a_head_that_another_has_changed_is_not_raised_again_in_the_same_pass(ma
         mailbox.bury(9000 - number, number)
     walk = mailbox.reader.walk("a.com", 1, now=NOW, wanted=1)
     next(walk)
-    mailbox.heads.lower_to(mailbox.key(9500))
+    mailbox.heads.include(mailbox.key(9500))
     writes: list[object] = []
     events = mailbox.deployed.clients.dynamodb.meta.events
     events.register("before-call.dynamodb.UpdateItem", lambda **_: writes.append(1))
     assert [row for row in walk if not isinstance(row, PassedOver)] == []
     assert len(writes) == 1
-    assert mailbox.heads.read(PK) == Position("m#", 1)
+    assert mailbox.heads.read(PK) == Head("m#", 1)
+
+
+# --- behind a message that stays --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept(mailbox: Mailbox, worth_it: None) -> list[RowKey]:
+    """Two messages that stay, with many tombstones between them, which a pass has passed over."""
+    first = mailbox.file(9500, 100)
+    mailbox.bury_all(9000, range(40))
+    second = mailbox.file(4000, 101)
+    for _ in range(5):
+        assert mailbox.listed(wanted=1) == [first, second]
+    assert scanned(mailbox) < 10
+    return [first, second]
+
+
+def test_a_pass_does_not_read_again_what_an_earlier_one_passed_over_behind_a_message_that_stays(
+    mailbox: Mailbox, kept: list[RowKey]
+) -> None:
+    assert mailbox.listed() == kept
+    assert mailbox.listed(wanted=100) == kept
+    assert mailbox.listed(conversation="b.com") == kept
+
+
+def test_a_page_does_not_read_again_what_an_earlier_one_passed_over_behind_its_cursor(
+    mailbox: Mailbox, kept: list[RowKey]
+) -> None:
+    assert mailbox.listed(cursor=kept[0].sk) == kept[1:]
+    assert scanned(mailbox, cursor=kept[0].sk) < 10
+
+
+def test_pages_that_end_among_tombstones_learn_what_they_passed_over(mailbox: Mailbox, worth_it: None) -> None:
+    first = mailbox.file(9500, 100)
+    mailbox.bury_all(9000, range(40))
+    mailbox.listed(cursor=mailbox.key(9000 - 20, 20).sk)
+    walk = mailbox.reader.walk("a.com", 1, now=NOW, wanted=1)
+    assert next(walk) == mailbox.register.find(first)
+    assert [next(walk), next(walk)] == [PassedOver(mailbox.key(9000 - last, last).sk) for last in (3, 19)]
+    assert mailbox.listed(wanted=1) == [first]
+    assert scanned(mailbox) < 30
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_message_that_is_filed_late_among_what_was_passed_over_is_shown(mailbox: Mailbox) -> None:
+    before = mailbox.heads.read(PK)
+    late = mailbox.file(8990, 99)
+    assert late not in mailbox.listed(), "its claim is still in the queue"
+    mailbox.heads.include(late)
+    assert late in mailbox.listed()
+    after = mailbox.heads.read(PK)
+    assert after.generation == before.generation + 1
+    assert len(after.gaps) == len(before.gaps) + 1
+    assert scanned(mailbox) < 15, "the rest is still passed over"
+
+
+@pytest.mark.usefixtures("kept")
+def test_what_was_passed_over_is_read_again_if_two_workers_file_late_at_once(
+    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late, other = mailbox.file(8990, 99), mailbox.file(8980, 98)
+    read = Heads.read
+
+    def overtaken(self: Heads, pk: str) -> Head:
+        found = read(self, pk)
+        monkeypatch.undo()
+        self.include(other)
+        return found
+
+    monkeypatch.setattr(Heads, "read", overtaken)
+    mailbox.heads.include(late)
+    assert mailbox.heads.read(PK).gaps == ()
+    assert {late, other} <= set(mailbox.listed())
+
+
+def test_a_worker_that_knows_no_gaps_ends_them(mailbox: Mailbox, kept: list[RowKey]) -> None:
+    """One of the previous release, while an upgrade goes on."""
+    late = mailbox.file(8990, 99)
+    mailbox.deployed.clients.dynamodb.update_item(
+        TableName=mailbox.deployed.tables["PostTable"], Key={"pk": {"S": PK}, "sk": {"S": "!head"}},
+        UpdateExpression="ADD gen :one", ExpressionAttributeValues={":one": {"N": "1"}},
+    )  # fmt: skip
+    assert mailbox.listed() == [kept[0], late, kept[1]]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_pass_that_began_before_a_late_message_was_filed_learns_nothing(mailbox: Mailbox) -> None:
+    found = mailbox.heads.read(PK)
+    mailbox.heads.include(mailbox.file(8990, 99))
+    mailbox.heads.leave_out(PK, found, Gap((NOW - 9499) * 1000, (NOW - 4000) * 1000, 40), NOW * 1000)
+    assert mailbox.heads.read(PK).gaps != found.gaps
+    assert len(mailbox.listed()) == 3
+
+
+def test_what_was_passed_over_lately_is_read_again(mailbox: Mailbox, worth_it: None) -> None:
+    first = mailbox.file(SETTLED_MS // 1000 + 1, 100)
+    mailbox.bury_all(SETTLED_MS // 1000, range(40))
+    assert mailbox.listed(wanted=1) == [first]
+    assert mailbox.heads.read(PK).gaps == ()
+    assert mailbox.listed(NOW + 30, wanted=1) == [first]
+    [gap] = mailbox.heads.read(PK).gaps
+    assert gap.end == mailbox.key(SETTLED_MS // 1000 - 19, 19).received_at_ms
+
+
+def test_a_gap_ends_as_long_ago_as_a_message_that_is_not_late_may_be(mailbox: Mailbox) -> None:
+    now_ms = NOW * 1000
+    for _ in range(2):
+        mailbox.heads.leave_out(PK, mailbox.heads.read(PK), Gap(now_ms - 10**6, now_ms, 9), now_ms)
+        assert [gap.end for gap in mailbox.heads.read(PK).gaps] == [now_ms - SETTLED_MS]
+    mailbox.heads.leave_out(PK, mailbox.heads.read(PK), Gap(now_ms - SETTLED_MS + 1, now_ms, 9), now_ms)
+    assert [gap.end for gap in mailbox.heads.read(PK).gaps] == [now_ms - SETTLED_MS]
+
+
+def test_a_pass_over_one_conversation_leaves_nothing_out_for_others(mailbox: Mailbox, worth_it: None) -> None:
+    keys = [mailbox.file(9500 - number, number) for number in range(30)]
+    mailbox.listed(conversation="c.com", wanted=1)
+    mailbox.listed(conversation="c.com", wanted=1, cursor=keys[0].sk)
+    assert mailbox.listed() == keys
+
+
+def test_once_the_message_is_acknowledged_a_pass_begins_behind_all(mailbox: Mailbox, kept: list[RowKey]) -> None:
+    mailbox.register.acknowledge(kept[0], NOW + 10**6)
+    assert mailbox.listed() == kept[1:]
+    assert scanned(mailbox) < 10
+
+
+def test_a_head_keeps_the_gaps_with_the_most_rows(mailbox: Mailbox) -> None:
+    gaps = [Gap(number * 1000, number * 1000 + 500, number) for number in range(1, MOST_GAPS + 3)]
+    for gap in gaps:
+        mailbox.heads.leave_out(PK, mailbox.heads.read(PK), gap, NOW * 1000)
+    assert mailbox.heads.read(PK).gaps == tuple(gaps[2:])
+    [row] = mailbox.deployed.rows("PostTable")
+    assert len(str(row)) < 1024, "it takes one write unit"
+
+
+times = st.integers(0, 30)
+
+
+@given(st.lists(st.tuples(times, times)), times)
+def test_gaps_are_in_order_and_apart_and_leave_out_what_was_passed_over(pairs: list[tuple[int, int]], at: int) -> None:
+    gaps: tuple[Gap, ...] = ()
+    for pair in pairs:
+        gaps = head._joined(gaps, Gap(min(pair), max(pair) + 1, 9), "m#")
+    assert all(one.end < other.begin for one, other in pairwise(gaps))
+    within = [any(min(pair) <= place <= max(pair) for pair in pairs) for place in range(31)]
+    assert [any(gap.begin <= place < gap.end for gap in gaps) for place in range(31)] == within
+    cut = [part for gap in gaps for part in gap.without(at)]
+    assert [any(gap.begin <= place < gap.end for gap in cut) for place in range(31)] == [
+        is_in and place != at for place, is_in in enumerate(within)
+    ]
+    assert head._decoded(head._encoded(gaps)) == gaps
 
 
 # --- any order of two readers' and two workers' calls -----------------------------------------------------------------
@@ -190,10 +345,8 @@ def reader(mailbox: Mailbox) -> Iterator[Step]:
         state["head"] = mailbox.heads.read(PK)
 
     def query() -> None:
-        found = state["head"]
-        assert isinstance(found, Position)
-        rows = [row.key.sk for row in mailbox.reader.list("a.com", 1, now=NOW, cursor=found.sk[:-1] + " ")]
-        state["first"] = rows[0] if rows else None
+        rows = [row.key.sk for row in mailbox.reader.list("a.com", 1, now=NOW)]
+        state["first"] = rows[0] if rows else BEYOND_ALL
 
     def lift() -> None:
         mailbox.heads.raise_to(PK, state["head"], state["first"], NOW * 1000)  # type: ignore[arg-type]
@@ -204,7 +357,7 @@ def reader(mailbox: Mailbox) -> Iterator[Step]:
 def worker(mailbox: Mailbox, key: RowKey, done: list[RowKey]) -> Iterator[Step]:
     """A late filing, call by call: row, head, and only then is the claim done."""
     yield lambda: mailbox.register.file(key, Place("seg/x", 0, 1), "b.com") and None
-    yield lambda: mailbox.heads.lower_to(key)
+    yield lambda: mailbox.heads.include(key)
     yield lambda: done.append(key)
 
 
@@ -228,8 +381,8 @@ def test_a_head_that_is_raised_without_looking_at_the_generation_would_be_notice
 ) -> None:
     blind = Heads.raise_to
 
-    def raise_blindly(self: Heads, pk: str, found: Position, first_live: str | None, begun_ms: int) -> None:
-        blind(self, pk, Position(found.sk, self.read(pk).generation), first_live, begun_ms)
+    def raise_blindly(self: Heads, pk: str, found: Head, first_live: str | None, begun_ms: int) -> None:
+        blind(self, pk, Head(found.sk, self.read(pk).generation), first_live, begun_ms)
 
     monkeypatch.setattr(head.Heads, "raise_to", raise_blindly)
     with pytest.raises(AssertionError):
@@ -250,7 +403,7 @@ def test_every_order_of_one_reader_and_one_worker_is_good(clients: Clients) -> N
     _all_orders_of_one_reader_and_one_worker(clients)
 
 
-def scanned(mailbox: Mailbox) -> int:
+def scanned(mailbox: Mailbox, cursor: str = "") -> int:
     """How many rows a look into the mailbox reads now."""
     counts = []
     original = mailbox.deployed.clients.dynamodb.query
@@ -262,5 +415,5 @@ def scanned(mailbox: Mailbox) -> int:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mailbox.deployed.clients.dynamodb, "query", counted)
-        mailbox.listed()
+        mailbox.listed(cursor=cursor)
     return sum(counts)

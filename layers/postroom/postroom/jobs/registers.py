@@ -91,9 +91,12 @@ class Registers:
 
         Not read consistently: rows that are missed are found by the next run.
         """
-        begin, end = self._reading.ask(lambda: self._heads.read(pk)).sk, f"{ROW_PREFIX}{before:013d}"
-        if begin >= end:
-            return
+        head, end = self._reading.ask(lambda: self._heads.read(pk)), f"{ROW_PREFIX}{before:013d}"
+        for begins, ends, _ in head.ranges(""):
+            if begins < min(ends, end):
+                yield from self._live_between(pk, begins, min(ends, end))
+
+    def _live_between(self, pk: str, begin: str, end: str) -> Iterator[Sequence[Row]]:
         query = self._table.to_query(
             f"{PK} = :pk AND {SK} BETWEEN :begin AND :end",
             {

@@ -76,7 +76,12 @@ class RowKey:
     @property
     def received_at_ms(self) -> int:
         """When the row's claim was received by the inbox, epoch milliseconds."""
-        return int(self.sk.split("#")[1])
+        return arrival_of(self.sk)
+
+
+def arrival_of(sk: str) -> int:
+    """When the claim of a row of table `post` was received, epoch milliseconds."""
+    return int(sk.split("#")[1])
 
 
 def shard_of(claim_id: str, shards: int) -> int:

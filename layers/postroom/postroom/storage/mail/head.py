@@ -1,42 +1,84 @@
-"""The head of a partition: a hint where reading may begin, past its oldest tombstones. Row `!head` of table `post`.
+"""The head of a partition: hints what a pass need not read, because no row is live there. Row `!head` of table `post`.
 
-A mailbox that is emptied every day has a month of tombstones before its first live row. Without the hint, each listing
-would read and pay for all of them. `gen` counts how many times a row was filed before the head, or the head was passed;
-a process that raises the head must have read it before its first query (docs/design/store-protocol.md, Head hint).
+A mailbox that is emptied every day has a month of tombstones before its first live row, and one whose owner keeps a
+message has them behind it. Without the hints, each listing would read and pay for all of them. `gen` counts how many
+times a row was filed late; a process that writes a hint must have read it before its first query
+(docs/design/store-protocol.md, Head hint; tests/model/head.py).
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from postroom.core.errors import NotNowError
 from postroom.storage.aws.attributes import SK, Item, Number, Text, primary_key
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.layout import ROW_PREFIX, RowKey
+from postroom.storage.layout import ROW_PREFIX, RowKey, arrival_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 POSITION, GENERATION = Text("pos"), Number("gen")
+GAPS, GAPS_GENERATION = Text("gaps"), Number("gaps_gen")
+"""The gaps, and the generation in which they hold: a worker of a release that knows none ends them by its count."""
 _HEAD: Final = "!head"
-_BEYOND_ALL: Final = f"{ROW_PREFIX}~"
-LATE_MS: Final = 60 * 1000
-"""A row that is filed so long after its claim was received may be before the head."""
-SETTLED_MS: Final = 4 * 60 * 1000
-"""The head is raised to a time at least this long ago: later claims may still be filed without a look at the head.
+BEYOND_ALL: Final = f"{ROW_PREFIX}~"
+LATE_MS: Final = 15 * 1000
+"""A row that is filed so long after its claim was received may be where a pass does not read. More than the longest
+batching window of the worker, so that few are."""
+SETTLED_MS: Final = 75 * 1000
+"""A hint ends at a time at least this long ago: later claims may still be filed without a look at the head.
 
 Each listing reads the tombstones since then again, and anybody can make us write some. The clocks of the worker and of
 the reader may differ by what lies between the two times.
 """
-WORTH_RAISING: Final = 200
-"""The number of tombstones before the first live row at which the head is raised: reading their 20 kB costs more than
-writing a head."""
+WORTH_LEARNING: Final = 200
+"""The number of tombstones in a row at which a pass writes a hint: reading their 20 kB costs more than that."""
+MOST_GAPS: Final = 24
+"""The most gaps of a head, so that it takes one write unit; those with the most rows stay."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Gap:
+    """A range of times of arrival, epoch milliseconds, without a live row; `end` is behind it. `rows`: how many
+    tombstones it has, about.
+    """
+
+    begin: int
+    end: int
+    rows: int
+
+    def without(self, at_ms: int) -> "tuple[Gap, ...]":
+        """What remains of it if a row with this time is live."""
+        if not self.begin <= at_ms < self.end:
+            return (self,)
+        parts = Gap(self.begin, at_ms, self.rows // 2), Gap(at_ms + 1, self.end, self.rows // 2)
+        return tuple(part for part in parts if part.begin < part.end)
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """Where a pass begins. `generation`: the head is raised only if this has not changed."""
+class Head:
+    """Where a pass begins, and the gaps that it does not read, in order. `generation`: the head is written only if this
+    has not changed.
+    """
 
     sk: str
     generation: int
+    gaps: tuple[Gap, ...] = ()
+
+    def leaves_out(self, row: RowKey) -> bool:
+        """Whether a pass does not read a row."""
+        return row.sk < self.sk or any(gap.begin <= row.received_at_ms < gap.end for gap in self.gaps)
+
+    def ranges(self, cursor: str) -> Iterator[tuple[str, str, int]]:
+        """What a pass from a cursor reads: ranges of `sk`, and the rows of the gap behind each, about."""
+        begin = max(self.sk, cursor)
+        for gap in self.gaps:
+            if begin < _sk_of(gap.end):
+                yield begin, _sk_of(gap.begin), gap.rows
+                begin = _sk_of(gap.end)
+        yield begin, BEYOND_ALL, 0
 
 
 class Heads:
@@ -45,34 +87,42 @@ class Heads:
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._table = DynamoTable(dynamodb, table)
 
-    def read(self, pk: str) -> Position:
+    def read(self, pk: str) -> Head:
         """The current head. Raises NotNowError(STORE_UNAVAILABLE)."""
         row = self._table.get(primary_key(pk, _HEAD))
-        if not row:
-            return Position(ROW_PREFIX, 0)
-        sk = POSITION.find(row)
-        return Position(ROW_PREFIX if sk is None else sk, GENERATION.read(row))
+        return read_head(row) if row else Head(ROW_PREFIX, 0)
 
-    def raise_to(self, pk: str, found: Position, place: str | None, begun_ms: int) -> Position:
-        """Let the next pass begin at a place, or SETTLED_MS ago, whichever is earlier; return where it begins.
+    def raise_to(self, pk: str, found: Head, place: str, begun_ms: int) -> Head:
+        """Let the next pass begin at a place, or SETTLED_MS ago, whichever is earlier; return the head then.
 
         `found`: the head before the first query of this pass, at `begun_ms` (epoch milliseconds), or what an earlier
         call of this pass returned; if another process has changed it since, nothing happens, now or later. `place`: of
-        a row before which no row is live; None: none is. Raises NotNowError(STORE_UNAVAILABLE).
+        a row before which no row is live. Raises NotNowError(STORE_UNAVAILABLE).
         """
-        settled = f"{ROW_PREFIX}{begun_ms - SETTLED_MS:013d}"
-        sk = settled if place is None else min(place, settled)
+        sk = min(place, _sk_of(begun_ms - SETTLED_MS))
         if sk <= found.sk:
             return found
-        same = f"{GENERATION} = :gen"
-        unchanged = same if found.generation else f"attribute_not_exists({GENERATION}) OR {same}"
         raised = self._table.update(
             primary_key(pk, _HEAD),
             f"SET {POSITION} = :sk, {GENERATION} = :gen",
             {":sk": POSITION.encode(sk), ":gen": GENERATION.encode(found.generation)},
-            f"({unchanged}) AND (attribute_not_exists({POSITION}) OR {POSITION} < :sk)",
+            f"({_unchanged(found)}) AND (attribute_not_exists({POSITION}) OR {POSITION} < :sk)",
         )
-        return Position(sk if raised else _BEYOND_ALL, found.generation)
+        return replace(found, sk=sk if raised else BEYOND_ALL)
+
+    def leave_out(self, pk: str, found: Head, gap: Gap, begun_ms: int) -> Head:
+        """Let later passes leave out a gap, up to SETTLED_MS ago. The rest is as for `raise_to`."""
+        gap = replace(gap, end=min(gap.end, begun_ms - SETTLED_MS))
+        if gap.end <= gap.begin or _sk_of(gap.end) <= found.sk:
+            return found
+        gaps = _joined(found.gaps, gap, found.sk)
+        learned = self._table.update(
+            primary_key(pk, _HEAD),
+            f"SET {GAPS} = :gaps, {GAPS_GENERATION} = :gen, {GENERATION} = :gen",
+            {":gaps": GAPS.encode(_encoded(gaps)), ":gen": GENERATION.encode(found.generation)},
+            _unchanged(found),
+        )
+        return replace(found, gaps=gaps) if learned else replace(found, sk=BEYOND_ALL)
 
     def show(self, row: RowKey, now_ms: int) -> None:
         """Make the next pass include a live row, if it was filed late.
@@ -81,26 +131,136 @@ class Heads:
         NotNowError(STORE_UNAVAILABLE).
         """
         if now_ms - row.received_at_ms > LATE_MS:
-            self.lower_to(row)
+            self.include(row)
 
-    def lower_to(self, row: RowKey) -> None:
-        """Record that a row was filed late: no pass may begin behind it, and no pass that has begun may raise the head.
+    def include(self, row: RowKey) -> None:
+        """Record that a row was filed late: no later pass may leave it out, and no pass that has begun may write what
+        it learned.
 
         Raises NotNowError(STORE_UNAVAILABLE).
         """
+        found = self.read(row.pk)
+        if found.gaps and self._cut(row, found):
+            return
         # One of the two conditions holds for any head. The head may move between the two attempts, so they are
-        # repeated.
+        # repeated. All gaps end, as they were read in another generation.
         while not (
-            self._count(row, f"SET {POSITION} = :sk ADD {GENERATION} :one", f"{POSITION} > :sk")
-            or self._count(row, f"ADD {GENERATION} :one", f"attribute_not_exists({POSITION}) OR {POSITION} <= :sk")
+            self._count(row, f"SET {POSITION} = :sk ADD {GENERATION} :one", _IS_BEFORE)
+            or self._count(row, f"ADD {GENERATION} :one", _IS_AFTER)
         ):
             continue
+
+    def _cut(self, row: RowKey, found: Head) -> bool:
+        """Take a row out of the gaps; False: they, or the position, have changed since they were read."""
+        is_before = found.sk > row.sk
+        cut = _largest(part for gap in found.gaps for part in gap.without(row.received_at_ms))
+        return self._table.update(
+            primary_key(row.pk, _HEAD),
+            f"SET {GAPS} = :cut{f', {POSITION} = :sk' if is_before else ''} ADD {GENERATION} :one, "
+            f"{GAPS_GENERATION} :one",
+            {
+                ":sk": POSITION.encode(row.sk),
+                ":one": GENERATION.encode(1),
+                ":cut": GAPS.encode(_encoded(cut)),
+                ":gaps": GAPS.encode(_encoded(found.gaps)),
+            },
+            f"{GAPS} = :gaps AND ({_IS_BEFORE if is_before else _IS_AFTER})",
+        )
 
     def _count(self, row: RowKey, change: str, condition: str) -> bool:
         values = {":sk": POSITION.encode(row.sk), ":one": GENERATION.encode(1)}
         return self._table.update(primary_key(row.pk, _HEAD), change, values, condition)
 
 
+_IS_BEFORE: Final = f"{POSITION} > :sk"
+_IS_AFTER: Final = f"attribute_not_exists({POSITION}) OR {POSITION} <= :sk"
+
+
+@dataclass(slots=True)
+class Learning:
+    """What a pass that began at `begun_ms` (epoch milliseconds) learns, which it writes while it goes on: it may be
+    ended, and the next one has less to read.
+
+    `begin`: where the rows begin that it reads now, without having met a live one; None: where the head is.
+    """
+
+    heads: Heads
+    pk: str
+    head: Head
+    begun_ms: int
+    begin: int | None
+    _rows: int = field(default=0, init=False)
+    _unwritten: int = field(default=0, init=False)
+
+    def read(self, tombstones: int, live: Sequence[RowKey], up_to: str) -> None:
+        """A page was read, up to this `sk`. `live`: its live rows."""
+        # How many of the tombstones are before the first live row is unknown. At the head, all of them count; a gap is
+        # learned from pages without live rows.
+        if self.begin is None or (not live and up_to <= _sk_of(self.begun_ms - SETTLED_MS)):
+            self._rows += tombstones
+            self._unwritten += tombstones
+            self._write(live[0].sk if live else up_to)
+        if live:
+            self.begin, self._rows, self._unwritten = live[-1].received_at_ms + 1, 0, 0
+
+    def leave_out(self, rows: int) -> None:
+        """The pass goes on behind a gap."""
+        self._rows += rows
+
+    def _write(self, place: str) -> None:
+        if self._unwritten < WORTH_LEARNING or self.head.sk == BEYOND_ALL:
+            return
+        self._unwritten = 0
+        with suppress(NotNowError):  # it helps later passes, not this one
+            if self.begin is None:
+                self.head = self.heads.raise_to(self.pk, self.head, place, self.begun_ms)
+            else:
+                gap = Gap(self.begin, arrival_of(place), self._rows)
+                self.head = self.heads.leave_out(self.pk, self.head, gap, self.begun_ms)
+
+
 def is_head(row: Item) -> bool:
     """Whether a row of table `post` is a head, and not a register."""
     return SK.read(row) == _HEAD
+
+
+def read_head(row: Item) -> Head:
+    """A head from its attributes. Raises MalformedRowError."""
+    sk, generation = POSITION.find(row), GENERATION.read(row)
+    hold = GAPS_GENERATION.find(row) == generation
+    return Head(ROW_PREFIX if sk is None else sk, generation, _decoded(GAPS.read(row)) if hold else ())
+
+
+def _unchanged(found: Head) -> str:
+    same = f"{GENERATION} = :gen"
+    return same if found.generation else f"attribute_not_exists({GENERATION}) OR {same}"
+
+
+def _joined(gaps: Iterable[Gap], new: Gap, position: str) -> tuple[Gap, ...]:
+    """The gaps behind a position and a new one, in order; those that it touches are one with it."""
+    apart: list[Gap] = []
+    for gap in gaps:
+        if gap.end < new.begin or new.end < gap.begin:
+            apart.append(gap)
+        else:
+            inside = new.begin <= gap.begin and gap.end <= new.end
+            rows = new.rows if inside else new.rows + gap.rows
+            new = Gap(min(gap.begin, new.begin), max(gap.end, new.end), rows)
+    return _largest(gap for gap in (*apart, new) if position < _sk_of(gap.end))
+
+
+def _largest(gaps: Iterable[Gap]) -> tuple[Gap, ...]:
+    return tuple(sorted(sorted(gaps, key=lambda gap: -gap.rows)[:MOST_GAPS]))
+
+
+def _encoded(gaps: Sequence[Gap]) -> str:
+    return " ".join(f"{gap.begin}-{gap.end}-{gap.rows}" for gap in gaps)
+
+
+def _decoded(text: str) -> tuple[Gap, ...]:
+    return tuple(Gap(*map(int, each.split("-"))) for each in text.split())
+
+
+def _sk_of(at_ms: int) -> str:
+    """What all rows with this time of arrival are behind, and no earlier one."""
+    return f"{ROW_PREFIX}{at_ms:013d}"

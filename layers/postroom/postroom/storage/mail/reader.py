@@ -11,17 +11,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from postroom.core.errors import NotNowError, OurError
+from postroom.core.errors import OurError
 from postroom.storage.aws.attributes import PK, SK, TTL
 from postroom.storage.aws.object_store import ObjectStore, Place, neighbours
 from postroom.storage.aws.table import DynamoTable
-from postroom.storage.layout import ROW_PREFIX, RowKey, partition
-from postroom.storage.mail.head import WORTH_RAISING, Heads, Position
+from postroom.storage.layout import RowKey, arrival_of, partition
+from postroom.storage.mail.head import Heads, Learning
 from postroom.storage.mail.register import CONVERSATION, IS_LIVE, LIVE, STATE, Register, Row, read_row
 from postroom.storage.mail.segments import Line, decode_line
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef
 
 MOST_ROWS: Final = 5_000
 """The most rows in a request: DynamoDB returns at most 1 MB, and a row has some 200 bytes."""
@@ -68,25 +69,14 @@ Found = Filed | Unreadable | None
 """The result of reading a row that was live when it was listed; None: it is gone meanwhile."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Pass:
-    """A pass through a partition. `cursor`: as for `Reader.list`; `raises`: whether it may raise the head;
-    `passed_over`: rows that were read and are not shown.
-    """
+    """A pass through partitions. `cursor`: as for `Reader.list`; `learns`: whether it may write what it learned."""
 
-    pk: str
     cursor: str
     conversations: frozenset[str]
     now: int
-    raises: bool = False
-    passed_over: int = 0
-
-    @property
-    def may_raise(self) -> bool:
-        """Whether the head may be raised, and that is worth it. With a filter by conversation, the rows before its
-        first one are unknown.
-        """
-        return self.raises and self.passed_over >= WORTH_RAISING and not self.conversations
+    learns: bool = False
 
 
 class Reader:
@@ -126,8 +116,8 @@ class Reader:
         `conversations`: only of these; empty: of all. `wanted`: how many rows the caller will probably take; reading
         more is paid for. Raises NotNowError(STORE_UNAVAILABLE).
         """
-        going = [_Pass(partition(mailbox, shard), cursor, conversations, now) for shard in range(shards)]
-        return (each for each in self._merged(going, wanted) if isinstance(each, Row))
+        merged = self._merged(mailbox, shards, _Pass(cursor, conversations, now), wanted)
+        return (each for each in merged if isinstance(each, Row))
 
     def walk(
         self,
@@ -140,12 +130,12 @@ class Reader:
         wanted: int = MOST_ROWS,
     ) -> Iterator[Row | PassedOver]:
         """The same, with the places up to which rows were read that are not shown: a caller may end there, and go on
-        with the place as a cursor. Later passes begin behind what it passed over.
+        with the place as a cursor. Later passes do not read what it passed over.
 
         Only for functions, whose clocks agree with those of the workers: another's could hide mail.
         """
-        going = [_Pass(partition(mailbox, shard), cursor, conversations, now, raises=True) for shard in range(shards)]
-        return self._merged(going, wanted)
+        learns = not conversations  # else the rows of others are passed over, too
+        return self._merged(mailbox, shards, _Pass(cursor, conversations, now, learns), wanted)
 
     def fetch_all(self, rows: Sequence[Row]) -> Sequence[Filed]:
         """The messages of rows, in their order, without those that are gone meanwhile; rows close together share a
@@ -190,62 +180,52 @@ class Reader:
             current = again
         return None
 
-    def _merged(self, passes: Sequence[_Pass], wanted: int) -> Iterator[Row | PassedOver]:
-        return heapq.merge(*(self._shard(going, wanted) for going in passes), key=_sk)
+    def _merged(self, mailbox: str, shards: int, going: _Pass, wanted: int) -> Iterator[Row | PassedOver]:
+        partitions = (partition(mailbox, shard) for shard in range(shards))
+        return heapq.merge(*(self._partition(pk, going, wanted) for pk in partitions), key=_sk)
 
-    def _shard(self, going: _Pass, wanted: int) -> Iterator[Row | PassedOver]:
-        if going.cursor:
-            yield from self._rows(going, going.cursor + "!", wanted)
-            return
-        head = self._heads.read(going.pk)
-        first: Row | None = None
-        for each in self._rows(going, head.sk, wanted):
-            if first is None:
-                # While it goes on, too: a pass that is ended, because it takes too long, leaves less for the next one.
-                head = self._raised(going, head, _sk(each))
-            if isinstance(each, Row):
-                first = first or each
-            yield each
-        if first is None:
-            self._raised(going, head, None)
+    def _partition(self, pk: str, going: _Pass, wanted: int) -> Iterator[Row | PassedOver]:
+        head, limit = self._heads.read(pk), min(wanted, MOST_ROWS)
+        begin = arrival_of(going.cursor) + 1 if going.cursor else None
+        learning = Learning(self._heads, pk, head, going.now * 1000, begin) if going.learns else None
+        for begins, ends, left_out in head.ranges(going.cursor and going.cursor + "!"):
+            query = self._query(pk, going, begins, ends)
+            more = begins < ends
+            while more:
+                query["Limit"] = limit
+                page = self._table.page(query)
+                live, passed_over = list(map(read_row, page["Items"])), page["ScannedCount"] - page["Count"]
+                more = "LastEvaluatedKey" in page
+                last = SK.read(page["LastEvaluatedKey"]) if more else ends
+                if learning:
+                    learning.read(passed_over, [row.key for row in live], last)
+                yield from live
+                if more:
+                    query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+                    if passed_over:
+                        yield PassedOver(last)
+                # A caller that takes more than it announced, or meets tombstones only, is served with fewer and fewer
+                # requests.
+                limit = min(limit * 4, MOST_ROWS)
+            if learning:
+                learning.leave_out(left_out)
 
-    def _raised(self, going: _Pass, head: Position, sk: str | None) -> Position:
-        """The head, raised if that is worth it."""
-        if going.may_raise:
-            with suppress(NotNowError):  # it helps the next pass, not this one
-                return self._heads.raise_to(going.pk, head, sk, going.now * 1000)
-        return head
-
-    def _rows(self, going: _Pass, begins: str, wanted: int) -> Iterator[Row | PassedOver]:
+    def _query(self, pk: str, going: _Pass, begins: str, ends: str) -> "QueryInputTypeDef":
         # Tombstones and other conversations are read, and paid for, but not sent.
         named = {f":c{number}": CONVERSATION.encode(name) for number, name in enumerate(sorted(going.conversations))}
-        only = f"{_WAITS} AND {CONVERSATION} IN ({', '.join(named)})" if named else _WAITS
-        query = self._table.to_query(
+        return self._table.to_query(
             _BETWEEN,
             {
-                ":pk": PK.encode(going.pk),
+                ":pk": PK.encode(pk),
                 ":from": SK.encode(begins),
-                ":end": SK.encode(ROW_PREFIX + "~"),
+                ":end": SK.encode(ends),
                 ":live": STATE.encode(LIVE),
                 ":now": TTL.encode(going.now),
                 **named,
             },
-            min(wanted, MOST_ROWS),
-            only=only,
+            MOST_ROWS,
+            only=f"{_WAITS} AND {CONVERSATION} IN ({', '.join(named)})" if named else _WAITS,
         )
-        while True:
-            page = self._table.page(query)
-            passed_over = page["ScannedCount"] - page["Count"]
-            going.passed_over += passed_over
-            yield from map(read_row, page["Items"])
-            if "LastEvaluatedKey" not in page:
-                return
-            if passed_over:
-                yield PassedOver(SK.read(page["LastEvaluatedKey"]))
-            query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
-            # A caller that takes more than it announced, or meets tombstones only, is served with fewer and fewer
-            # requests.
-            query["Limit"] = min(query["Limit"] * 4, MOST_ROWS)
 
 
 def runs_of(rows: Sequence[Row]) -> Sequence[Sequence[Row]]:
