@@ -26,6 +26,7 @@ from postroom.storage.audit.findings import AuditOutcome, Findings
 from postroom.storage.audit.problems import AuditProblem
 from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, row_key
+from postroom.storage.mail.head import Gap, Heads
 from postroom.storage.mail.inbox_log import LedgerEntry, read_ledger
 from postroom.storage.mail.register import ACKED, CLOSED, OVER, Row
 from postroom.storage.mail.segments import Line, decode_line, lay_out
@@ -474,6 +475,59 @@ def test_without_a_ledger_no_row_is_missing_in_it(audited: AuditedStack) -> None
 
 def test_the_audit_assumes_the_time_limit_of_the_inbox() -> None:
     assert resources("AWS::Serverless::Function")["InboxFunction"]["Timeout"] * 1000 == RUN_MS
+
+
+# --- heads ------------------------------------------------------------------------------------------------------------
+
+
+def hide(audited: AuditedStack, key: RowKey, how: str) -> Heads:
+    """Let listings leave a row out."""
+    heads, at_ms = audited.deployed.storage.heads, key.received_at_ms
+    if how == "behind the head":
+        heads.raise_to(key.pk, heads.read(key.pk), key.sk + "!", at_ms + DAY * 1000)
+    else:
+        heads.leave_out(key.pk, heads.read(key.pk), Gap(at_ms, at_ms + 1, 1), at_ms + DAY * 1000)
+    return heads
+
+
+HOW = ("behind the head", "in a gap")
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_message_that_listings_leave_out_is_found(audited: AuditedStack, how: str) -> None:
+    key = audited.filed()
+    heads = hide(audited, key, how)
+    findings = audited.audit()
+    assert (found(findings), where(findings)) == ({AuditProblem.HIDDEN: 1}, {named(key)})
+    heads.include(key)
+    assert audited.audit().problems == ()
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_message_that_listings_leave_out_is_no_problem_while_its_claim_waits(audited: AuditedStack, how: str) -> None:
+    record = audited.post(audited.stack.envelope())
+    audited.stack.settle(record)
+    hide(audited, audited.stack.claim(record).row, how)
+    assert audited.audit().problems == ()
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_an_acknowledged_message_is_left_out_by_listings(audited: AuditedStack, how: str) -> None:
+    key = audited.filed()
+    audited.register.acknowledge(key, int(NOW) + RETAIN + DAY)
+    hide(audited, key, how)
+    assert audited.audit().problems == ()
+
+
+def test_a_message_that_is_shown_while_the_audit_goes_on_is_no_problem(audited: AuditedStack) -> None:
+    key = audited.filed()
+    heads, events = hide(audited, key, "behind the head"), audited.deployed.clients.dynamodb.meta.events
+    event = "after-call.dynamodb.Scan"
+    events.register(event, show := lambda **_: heads.include(key))
+    try:
+        assert audited.audit().problems == ()
+    finally:
+        events.unregister(event, show)
 
 
 # --- bytes ------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from postroom.storage.audit.faults import (
     called,
     faults_of_bytes,
     faults_of_claims,
+    faults_of_heads,
     faults_of_homes,
     faults_of_rows,
     named,
@@ -44,6 +45,7 @@ def audit(evidence: AuditEvidence, accepted: Iterable[LedgerEntry] | None = None
     auditor = _Auditor(evidence)
     problems = [
         *faults_of_rows(evidence),
+        *faults_of_heads(evidence),
         *faults_of_homes(evidence),
         *faults_of_claims(evidence, auditor.further),
         *faults_of_bytes(evidence),

@@ -22,7 +22,7 @@ from postroom.storage.aws.queue import Queue
 from postroom.storage.aws.table import DynamoTable
 from postroom.storage.layout import ROW_PREFIX, RowKey
 from postroom.storage.mail.feedback_log import FEEDBACK, SENT
-from postroom.storage.mail.head import is_head
+from postroom.storage.mail.head import Head, Heads, is_head, read_head
 from postroom.storage.mail.inbox_log import text_of
 from postroom.storage.mail.register import read_row
 from postroom.storage.mail.seen import HASH, REPLY_AT, is_answered, read_home
@@ -86,6 +86,7 @@ class _Collector:
         self._remembered = DynamoTable(audited_store.dynamodb, audited_store.seen_table)
         self._objects = ObjectStore(audited_store.s3, audited_store.bucket)
         self._rows: dict[RowKey, PostRow] = {}
+        self._heads: dict[str, Head] = {}
         self._seen: dict[str, SeenRow] = {}
         self._replies: dict[str, str] = {}
         self._unreadable: set[str] = set()
@@ -99,6 +100,7 @@ class _Collector:
         for item in self._remembered.scan():
             self._note_seen(item)
         self._find_homes()
+        hidden = self._hidden()
         held = self._held(read_bytes=read_bytes)
         return AuditEvidence(
             at=self._now,
@@ -106,6 +108,7 @@ class _Collector:
             rows=self._rows,
             seen=self._seen,
             held=held,
+            hidden=hidden,
             unreadable=sorted(self._unreadable),
             replies_missing=sorted(self._replies.values()),
             claims_waiting=claims_waiting,
@@ -135,9 +138,10 @@ class _Collector:
         return Queue(self._at.sqs, queue).length()
 
     def _note_row(self, item: Item) -> None:
-        if is_head(item):
-            return
         try:
+            if is_head(item):
+                self._heads[PK.read(item)] = read_head(item)
+                return
             standing = read_standing(item)
         except (ValueError, IndexError, OurError):
             self._unreadable.add(f"post {PK.read(item)} {SK.read(item)}")
@@ -163,6 +167,20 @@ class _Collector:
         for known in self._seen.values():
             if known.home is not None and known.ttl >= self._now and known.home not in self._rows:
                 self._read_row(known.home)
+
+    def _hidden(self) -> list[RowKey]:
+        """The rows of waiting messages that listings leave out, still when head and row are read again: a row may have
+        been filed between the two."""
+        heads = Heads(self._at.dynamodb, self._at.post_table)
+        left_out = [key for key in self._rows if (head := self._heads.get(key.pk)) and head.leaves_out(key)]
+        return [
+            key
+            for key in left_out
+            if self._rows[key].row.waits(self._now)
+            and heads.read(key.pk).leaves_out(key)
+            and (again := self._read_row(key))
+            and again.row.waits(self._now)
+        ]
 
     def _read_row(self, key: RowKey) -> PostRow | None:
         item = self._post.get(primary_key(key.pk, key.sk))

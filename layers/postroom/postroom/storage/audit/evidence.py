@@ -43,9 +43,10 @@ class AuditEvidence:
 
     `at`: when it was collected, epoch seconds. `retain_seconds`: how long identities and tombstones are remembered.
     `held`: for live rows, what their bytes contain or what is wrong with them; sound bytes that were not read are
-    absent. `unreadable`: malformed rows. `replies_missing`: keys in `seen`. `claims_waiting`: the most claims that the
-    queues can contain, with dead letters. `courier_waiting`: messages in the courier's queues. `orphans`,
-    `orphan_bytes`: objects for messages that no row points to: nobody sees them, and they wait for compaction.
+    absent. `hidden`: rows of waiting messages that listings leave out. `unreadable`: malformed rows. `replies_missing`:
+    keys in `seen`. `claims_waiting`: the most claims that the queues can contain, with dead letters. `courier_waiting`:
+    messages in the courier's queues. `orphans`, `orphan_bytes`: objects for messages that no row points to: nobody sees
+    them, and they wait for compaction.
     """
 
     at: int
@@ -53,6 +54,7 @@ class AuditEvidence:
     rows: Mapping[RowKey, PostRow]
     seen: Mapping[str, SeenRow]
     held: Mapping[RowKey, Fingerprint] = field(default_factory=dict)
+    hidden: Sequence[RowKey] = ()
     unreadable: Sequence[str] = ()
     replies_missing: Sequence[str] = ()
     claims_waiting: int = 0

@@ -31,6 +31,14 @@ def faults_of_rows(evidence: AuditEvidence) -> Iterator[Finding]:
             yield Finding(AuditProblem.FILED_WITH_FEEDBACK, where, f"it is {end}")
 
 
+def faults_of_heads(evidence: AuditEvidence) -> Iterator[Finding]:
+    """Messages that listings leave out, the oldest first. A claim in a queue may be that of one: its next worker shows
+    it."""
+    oldest_first = sorted(evidence.hidden, key=lambda key: key.received_at_ms)
+    for key in oldest_first[: max(0, len(oldest_first) - evidence.claims_waiting)]:
+        yield Finding(AuditProblem.HIDDEN, named(key), "the row `!head` of its partition leaves it out")
+
+
 def faults_of_homes(evidence: AuditEvidence) -> Iterator[Finding]:
     """Messages that were forgotten before their home row."""
     for seen_key, known in evidence.seen.items():

@@ -58,6 +58,12 @@ class AuditProblem(Enum):
         "A row is in another mailbox, or has another time, than the message was accepted with.",
         "Someone wrote to a table; the ledger has the right mailbox and time.",
     )
+    HIDDEN = (
+        "Hidden",
+        "A message is filed, and listings leave its row out: its owner does not see it.",
+        "Delete the row `!head` of its partition from the table `post`: listings read all rows then. It is a bug: "
+        "report it.",
+    )
     BYTES_MISSING = (
         "BytesMissing",
         "A row is live, and the bytes that it points to are missing.",
