@@ -60,7 +60,7 @@ class Attack:
     a_second: float
     prepare: Callable[[Office], object] = lambda _: None
     during: Callable[[Office, ExitStack], object] = lambda _office, _stack: None
-    at_once: int = 200
+    at_once: int = 24
     parameters: Mapping[str, str] = field(default_factory=dict)
     http_processes: int = 16
     first_seconds: float = 3.0

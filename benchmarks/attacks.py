@@ -74,9 +74,8 @@ def _listen(office: Office, undo: ExitStack) -> None:
 
 
 def _forge_unsigned(office: Office, number: int, hosts: int = _HOSTS) -> None:
-    """To another mailbox, because what is discarded leaves tombstones there, which its owner's listing reads."""
     sender = f"n{number}.wild{number % hosts}.example"
-    office.post("/inbox", json.dumps(office.envelope(sender, receiver=office.partner)).encode())
+    office.post("/inbox", json.dumps(office.envelope(sender)).encode())
 
 
 _FEEDBACK: Final = Attack(
@@ -113,7 +112,14 @@ _FAILING: Final = Attack(
                 "FAILING_SECONDS: Final = 300",
                 "FAILING_SECONDS: Final = 0",
             ),
-        )
+        ),
+        "what a listing need not read again": (
+            Edit(
+                "layers/postroom/postroom/storage/mail/head.py",
+                "SETTLED_MS: Final = 75 * 1000",
+                "SETTLED_MS: Final = 10**9",
+            ),
+        ),
     },
     partial(_forge_unsigned, hosts=_FEW_HOSTS),
     10,
@@ -136,9 +142,9 @@ _SYNCHRONOUS: Final = Attack(
     {
         "the share of the runs that may look up": (
             Edit(
-                "layers/postroom/postroom/pipeline/look_ups.py",
-                "return max(1, (reserved or UNRESERVED_RUNS) // ONE_OF)",
-                "return 1000",
+                "layers/postroom/postroom/runtime/name_parts.py",
+                "self._sender_keys(self._share(KIND, lambda: self._settings.inbox_reserved_concurrency))",
+                "self._sender_keys()",
             ),
         )
     },
@@ -146,6 +152,7 @@ _SYNCHRONOUS: Final = Attack(
     20,
     _delegate,
     parameters={"InboxReservedConcurrency": str(_RESERVED)},
+    http_processes=_RESERVED,
 )
 
 
