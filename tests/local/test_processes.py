@@ -337,7 +337,7 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     from ministack import app as ministack_app
     from ministack.core import iam_actions, lambda_runtime
     from ministack.core.lambda_runtime import Worker
-    from ministack.services import lambda_svc
+    from ministack.services import dynamodb, lambda_svc
 
     def parameters(function: Callable[..., object]) -> list[str]:
         return list(inspect.signature(function).parameters)
@@ -371,6 +371,22 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     assert "extract_iam_action" in names(ministack_app._dispatch_service_request)
     assert "shutdown_trigger" in parameters(hypercorn.asyncio.serve)
     assert {"hypercorn.asyncio", "serve"} <= names(ministack_app.main)
+    assert {"_tokenize", "_condition_syntax_error"} <= names(dynamodb._evaluate_condition)
+    assert parameters(dynamodb._tokenize) == ["expr"]
+    assert parameters(dynamodb._condition_syntax_error) == ["expr", "slot"]
+
+
+def test_expressions_that_are_parsed_once_mean_what_they_did(monkeypatch) -> None:
+    from ministack.services import dynamodb
+
+    for name in ("_tokenize", "_condition_syntax_error"):
+        monkeypatch.setattr(dynamodb, name, getattr(dynamodb, name))
+    ministack.parse_expressions_once()
+    for _ in range(2):
+        for expression, holds in (("a = :one", True), ("NOT a = :one", False), ("attribute_exists(b)", False)):
+            assert dynamodb._evaluate_condition(expression, {"a": {"N": "1"}}, {":one": {"N": "1"}}, {}) is holds
+        with pytest.raises(ValueError, match=r'token: "b"'):
+            dynamodb._evaluate_condition("a b", {}, {}, {})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ logged; here, it gives them time. When MiniStack is told to stop, it waits for r
 state; here they are stopped. MiniStack asks for a permission `sqs:…Batch` of its own; here, as on AWS, whoever may
 send, delete or hide a message may do the same with a batch. MiniStack answers everybody; here, only requests that are
 signed by a key of this stack (`signed_requests`). MiniStack extracts code and layers for each process; here the
-processes share the files, and what Python compiles of them.
+processes share the files, and what Python compiles of them. MiniStack parses an expression for each row that it
+evaluates it for; here, once.
 
 tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
 """
@@ -36,13 +37,14 @@ from typing import Any, Final
 import hypercorn.asyncio
 import ministack.app
 from ministack.core import iam_actions, lambda_runtime, persistence
-from ministack.services import lambda_svc
+from ministack.services import dynamodb, lambda_svc
 
 from postroom.local.kept_state import KeptState, copy_queues_in_one_step, show_hidden_messages
 from postroom.local.patience import FUNCTION_SECONDS
 from postroom.local.signed_requests import SignedRequests, draw_secrets_of_functions
 
 _LOOK_SECONDS: Final = 0.05
+_MOST_EXPRESSIONS: Final = 512
 Key = str
 """The key by which MiniStack counts the invocations of a function: `account:region:name`."""
 Mapping = tuple[str, str, dict[str, Any]]
@@ -293,6 +295,14 @@ def share_code() -> None:
     lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _SharedZip})
 
 
+def parse_expressions_once() -> None:
+    """Keep what expressions of DynamoDB are parsed to: a query evaluates two for each row of its partition."""
+    keeping = functools.lru_cache(_MOST_EXPRESSIONS)
+    tokens = keeping(dynamodb._tokenize)
+    dynamodb._tokenize = lambda expression: list(tokens(expression))
+    dynamodb._condition_syntax_error = keeping(dynamodb._condition_syntax_error)
+
+
 if __name__ == "__main__":
     slots = InvocationSlots(*map(int, sys.argv[1:]))
     bound_processes(slots)
@@ -300,6 +310,7 @@ if __name__ == "__main__":
     give_time()
     authorize_batches_as_single_messages()
     share_code()
+    parse_expressions_once()
     stop_at_once(slots)
     keep_state()
     end_with_supervisor()
