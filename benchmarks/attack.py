@@ -46,7 +46,8 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """An attack. `act`: one request of it, with its number, `a_second` times a second, if fewer than `at_once` go on.
+    """An attack. `act`: one request of it, with its number, `a_second` times a second, and at most `at_once` at
+    the same time.
 
     `prepare`: what there is before it; `during`: what there is while it goes on. `bounds`: those of ours that are taken
     away, each by its edits, to see whether the benchmark sees it. `parameters`: of the template; `http_processes`: of

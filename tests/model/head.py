@@ -30,6 +30,8 @@ class Rules:
     """What a worker does that files a late row: it may leave the gap as it is, and count the generation of both."""
     cutting: Literal["as it was read", "blindly"] = "as it was read"
     """Whether a worker writes its gaps only over those that it has read."""
+    order: Literal["as it was read", "blindly"] = "as it was read"
+    """Whether a worker that cuts writes only if the position is as it was read before its row, or not before it."""
     refused: Literal["end the gaps", "keep the gaps"] = "end the gaps"
     valid: Literal["in their generation", "always"] = "in their generation"
     """When gaps hold."""
@@ -209,14 +211,17 @@ class HeadModel:
     def _cut(self, head: Head, worker: Worker) -> Head | None:
         """The head without the worker's place in a gap, as it was read; None: refused."""
         place, read = worker.place, worker.head
-        position, counted = min(head.position, place), head.generation + 1
+        counted, is_before = head.generation + 1, read.position > place
         if self._rules.late == "count only":
-            return head._replace(position=position, generation=counted, of=head.of + 1)
+            return head._replace(position=min(head.position, place), generation=counted, of=head.of + 1)
         gaps = self._passed_over(read)
         if not gaps:
-            return head._replace(position=position, generation=counted)
+            return head._replace(position=min(head.position, place), generation=counted)
         if head.gaps != read.gaps and self._rules.cutting == "as it was read":
             return None
+        if (head.position > place) is not is_before and self._rules.order == "as it was read":
+            return None
+        position = place if is_before else head.position
         without = frozenset(part for gap in gaps for part in _without(gap, place))
         return Head(position, counted, without, head.of + 1)
 

@@ -11,10 +11,11 @@ TWO_LATE = Scope("two late rows in one gap", "L-G-L", passes=2)
 DIES = Scope("a worker that dies", "LG-L", deaths=1, passes=3)
 OLD = Scope("a worker of the previous release", "LGoL", passes=3)
 BOTH = Scope("workers of both releases", "L-oL", passes=3)
+FIRST = Scope("a late row before the first one, and a gap", "-LGL", readers=2, passes=3)
 TWO_LATE_TWO_READERS = Scope("two late rows, two readers", "L-G-L", readers=2, passes=3, acknowledges=1)
 
 CASES = (
-    ONE_LATE, BETWEEN, TWO_READERS, TWO_LATE, DIES, OLD, BOTH,
+    ONE_LATE, BETWEEN, TWO_READERS, TWO_LATE, DIES, OLD, BOTH, FIRST,
     *amount(quick=(), all=(), proof=(TWO_LATE_TWO_READERS,)),
 )  # fmt: skip
 
@@ -34,6 +35,7 @@ def test_the_head_hides_no_row_in_any_schedule_of(scope: Scope) -> None:
         (Rules(late="cut, then file"), BETWEEN),
         (Rules(late="count only"), BETWEEN),
         (Rules(cutting="blindly"), TWO_LATE),
+        (Rules(order="blindly"), FIRST),
         (Rules(refused="keep the gaps"), TWO_LATE),
         (Rules(valid="always"), OLD),
     ],

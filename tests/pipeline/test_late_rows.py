@@ -24,8 +24,13 @@ def raise_head(stack: PipelineStack, row: RowKey) -> None:
 
 
 @pytest.fixture
-def record(stack: PipelineStack) -> Record:
-    return stack.queued(stack.envelope())
+def envelope(stack: PipelineStack) -> bytes:
+    return stack.envelope()
+
+
+@pytest.fixture
+def record(stack: PipelineStack, envelope: bytes) -> Record:
+    return stack.queued(envelope)
 
 
 @pytest.fixture
@@ -76,6 +81,25 @@ def test_whoever_meets_a_row_that_was_filed_late_lowers_the_head(
     stack: PipelineStack, filed_and_forgotten: Record
 ) -> None:
     assert stack.settle(filed_and_forgotten).fate is ClaimOutcome.DUPLICATE
+    assert len(stack.listed()) == 1
+
+
+def test_copies_of_a_listed_message_do_not_keep_passes_from_learning(
+    stack: PipelineStack, envelope: bytes, record: Record
+) -> None:
+    assert stack.settle(record).fate is ClaimOutcome.ACCEPTED
+    copy = stack.queued(envelope)
+    stack.clock.now += 5 * MINUTE
+    assert stack.settle(copy).fate is ClaimOutcome.DUPLICATE
+    assert stack.deployed.storage.heads.read(stack.claim(copy).row.pk) == Head("m#", 0)
+
+
+@pytest.mark.usefixtures("filed_and_forgotten")
+def test_a_copy_shows_a_message_that_is_not_listed(stack: PipelineStack, envelope: bytes) -> None:
+    """Its own claim may be a dead letter for days."""
+    copy = stack.queued(envelope)
+    stack.clock.now += 5 * MINUTE
+    assert stack.settle(copy).fate is ClaimOutcome.DUPLICATE
     assert len(stack.listed()) == 1
 
 

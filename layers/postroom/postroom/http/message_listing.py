@@ -32,7 +32,7 @@ AT_ONCE: Final = 100
 """Messages that are held at once, if an answer is made of many; fewer, if they are large."""
 MOST_WATCHED: Final = 100
 """The most messages behind a cursor that a waiting request watches: each look reads their rows, at most five read
-units."""
+units, and one more for each gap among them."""
 NOTHING_WAITS: Final = Status(waiting=0, bytes=0, more=False, oldest=None, age_seconds=0)
 
 _encode: Final = msgspec.json.Encoder().encode

@@ -170,7 +170,7 @@ class Filing:
         stands = self.storage.register.file(item.home, place, item.verdict.conversation)
         if stands is not None:
             return self._met(item.claim, stands, item.verdict.correlation, item.verdict.feedback_request)
-        self._show(item.home)
+        self.storage.heads.show(item.home, int(self.clock() * 1000))
         return Outcome(
             item.claim,
             ClaimOutcome.ACCEPTED,
@@ -204,7 +204,8 @@ class Filing:
         """The outcome if the home row exists. Filed or acknowledged: done. Discarded: the courier is told again."""
         if stands.discarded is None:
             if stands.live:
-                self._show(stands.key)
+                now_ms, heads = int(self.clock() * 1000), self.storage.heads
+                (heads.show if stands.key == claim.row else heads.show_again)(stands.key, now_ms)
             return Outcome(
                 claim,
                 ClaimOutcome.DUPLICATE,
@@ -214,6 +215,3 @@ class Filing:
             )
         self.discarding.request_feedback(stands.key, stands.discarded, feedback_request)
         return Outcome(claim, ClaimOutcome.DISCARDED, stands.discarded, correlation=correlation, row=stands.key)
-
-    def _show(self, row: RowKey) -> None:
-        self.storage.heads.show(row, int(self.clock() * 1000))

@@ -6,7 +6,7 @@
 | table `seen` | `d#` sha256(to, from, sha256(message)) | a dm3 message by a verified sender: its home |
 | table `seen` | `u#` sha256(to, from, sha256(message)) | a dm3 message whose sender was not verified: its home |
 | table `post` | `<mailbox>#<shard>` / `m#<received_at_ms, 13 digits>#<claim id>` | the register of a claim |
-| table `post` | `<mailbox>#<shard>` / `!head` | where a pass through it may begin |
+| table `post` | `<mailbox>#<shard>` / `!head` | where a pass through it may begin, and what it need not read |
 | table `directory` | `domain#<domain>` / `!` | a domain we serve |
 | table `directory` | `domain#<domain>` / `subject#<pattern>` | what is done with messages of a subject |
 | table `directory` | `mailbox#<mailbox>` / `!` | the owner's keys, the settings, and the number of shards |

@@ -100,7 +100,8 @@ class _Collector:
         for item in self._remembered.scan():
             self._note_seen(item)
         self._find_homes()
-        hidden = self._hidden()
+        if hidden := self._hidden():
+            claims_waiting = max(claims_waiting, self._claims_waiting(self._at.claim_queues))
         held = self._held(read_bytes=read_bytes)
         return AuditEvidence(
             at=self._now,
@@ -172,14 +173,15 @@ class _Collector:
         """The rows of waiting messages that listings leave out, still when head and row are read again: a row may have
         been filed between the two."""
         heads = Heads(self._at.dynamodb, self._at.post_table)
-        left_out = [key for key in self._rows if (head := self._heads.get(key.pk)) and head.leaves_out(key)]
+        left_out = [
+            key
+            for key, standing in self._rows.items()
+            if standing.row.waits(self._now) and (head := self._heads.get(key.pk)) and head.leaves_out(key)
+        ]
         return [
             key
             for key in left_out
-            if self._rows[key].row.waits(self._now)
-            and heads.read(key.pk).leaves_out(key)
-            and (again := self._read_row(key))
-            and again.row.waits(self._now)
+            if heads.read(key.pk).leaves_out(key) and (again := self._read_row(key)) and again.row.waits(self._now)
         ]
 
     def _read_row(self, key: RowKey) -> PostRow | None:

@@ -32,11 +32,13 @@ def faults_of_rows(evidence: AuditEvidence) -> Iterator[Finding]:
 
 
 def faults_of_heads(evidence: AuditEvidence) -> Iterator[Finding]:
-    """Messages that listings leave out, the oldest first. A claim in a queue may be that of one: its next worker shows
-    it."""
-    oldest_first = sorted(evidence.hidden, key=lambda key: key.received_at_ms)
-    for key in oldest_first[: max(0, len(oldest_first) - evidence.claims_waiting)]:
-        yield Finding(AuditProblem.HIDDEN, named(key), "the row `!head` of its partition leaves it out")
+    """Messages that listings leave out, the oldest first. A claim in a queue may be that of one that is not too old for
+    it: its next worker shows it."""
+    waiting, oldest_first = evidence.claims_waiting, sorted(evidence.hidden, key=lambda key: key.received_at_ms)
+    forgotten = sum(not evidence.is_remembered(key.received_at_ms) for key in oldest_first)
+    doubt = f"; the claims of {waiting} of {len(oldest_first)} may wait in queues" if waiting else ""
+    for key in oldest_first[: max(forgotten, len(oldest_first) - waiting)]:
+        yield Finding(AuditProblem.HIDDEN, named(key), f"the row `!head` of its partition leaves it out{doubt}")
 
 
 def faults_of_homes(evidence: AuditEvidence) -> Iterator[Finding]:

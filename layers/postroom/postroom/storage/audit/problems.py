@@ -61,8 +61,8 @@ class AuditProblem(Enum):
     HIDDEN = (
         "Hidden",
         "A message is filed, and listings leave its row out: its owner does not see it.",
-        "Delete the row `!head` of its partition from the table `post`: listings read all rows then. It is a bug: "
-        "report it.",
+        "Update the row `!head` of its partition in the table `post` by `REMOVE pos, gaps, gaps_gen ADD gen :one`, "
+        "with 1: the next listing reads all rows. It is a bug: report it.",
     )
     BYTES_MISSING = (
         "BytesMissing",

@@ -6,6 +6,7 @@ times a row was filed late; a process that writes a hint must have read it befor
 (docs/design/store-protocol.md, Head hint; tests/model/head.py).
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,8 @@ POSITION, GENERATION = Text("pos"), Number("gen")
 GAPS, GAPS_GENERATION = Text("gaps"), Number("gaps_gen")
 """The gaps, and the generation in which they hold: a worker of a release that knows none ends them by its count."""
 _HEAD: Final = "!head"
+_GAP: Final = r"\d+-\d+-\d+"
+_GAPS: Final = re.compile(rf"({_GAP}( {_GAP})*)?", re.ASCII)
 BEYOND_ALL: Final = f"{ROW_PREFIX}~"
 LATE_MS: Final = 15 * 1000
 """A row that is filed so long after its claim was received may be where a pass does not read. More than the longest
@@ -31,10 +34,10 @@ SETTLED_MS: Final = 75 * 1000
 """A hint ends at a time at least this long ago: later claims may still be filed without a look at the head.
 
 Each listing reads the tombstones since then again, and anybody can make us write some. The clocks of the worker and of
-the reader may differ by what lies between the two times.
+the reader may differ by what lies between the two times: of both releases, while an upgrade goes on.
 """
 WORTH_LEARNING: Final = 200
-"""The number of tombstones in a row at which a pass writes a hint: reading their 20 kB costs more than that."""
+"""About how many tombstones in a row a pass reads before it writes a hint: reading their 20 kB costs more than that."""
 MOST_GAPS: Final = 24
 """The most gaps of a head, so that it takes one write unit; those with the most rows stay."""
 
@@ -60,12 +63,13 @@ class Gap:
 @dataclass(frozen=True, slots=True)
 class Head:
     """Where a pass begins, and the gaps that it does not read, in order. `generation`: the head is written only if this
-    has not changed.
+    has not changed. `outdated`: it has, so this pass writes no more.
     """
 
     sk: str
     generation: int
     gaps: tuple[Gap, ...] = ()
+    outdated: bool = False
 
     def leaves_out(self, row: RowKey) -> bool:
         """Whether a pass does not read a row."""
@@ -108,21 +112,26 @@ class Heads:
             {":sk": POSITION.encode(sk), ":gen": GENERATION.encode(found.generation)},
             f"({_unchanged(found)}) AND (attribute_not_exists({POSITION}) OR {POSITION} < :sk)",
         )
-        return replace(found, sk=sk if raised else BEYOND_ALL)
+        return replace(found, sk=sk) if raised else replace(found, outdated=True)
 
     def leave_out(self, pk: str, found: Head, gap: Gap, begun_ms: int) -> Head:
-        """Let later passes leave out a gap, up to SETTLED_MS ago. The rest is as for `raise_to`."""
+        """Let later passes leave out a gap, of which this pass has read all rows, up to SETTLED_MS ago.
+
+        The rest is as for `raise_to`.
+        """
         gap = replace(gap, end=min(gap.end, begun_ms - SETTLED_MS))
         if gap.end <= gap.begin or _sk_of(gap.end) <= found.sk:
             return found
         gaps = _joined(found.gaps, gap, found.sk)
+        if gaps == found.gaps:
+            return found
         learned = self._table.update(
             primary_key(pk, _HEAD),
             f"SET {GAPS} = :gaps, {GAPS_GENERATION} = :gen, {GENERATION} = :gen",
             {":gaps": GAPS.encode(_encoded(gaps)), ":gen": GENERATION.encode(found.generation)},
             _unchanged(found),
         )
-        return replace(found, gaps=gaps) if learned else replace(found, sk=BEYOND_ALL)
+        return replace(found, gaps=gaps) if learned else replace(found, outdated=True)
 
     def show(self, row: RowKey, now_ms: int) -> None:
         """Make the next pass include a live row, if it was filed late.
@@ -131,6 +140,14 @@ class Heads:
         NotNowError(STORE_UNAVAILABLE).
         """
         if now_ms - row.received_at_ms > LATE_MS:
+            self.include(row)
+
+    def show_again(self, row: RowKey, now_ms: int) -> None:
+        """The same for a row that the claim of a copy meets: whoever sends copies must not keep passes from learning.
+
+        No pass goes on that began before the row was written: a claim is handed out again later than a function ends.
+        """
+        if now_ms - row.received_at_ms > LATE_MS and self.read(row.pk).leaves_out(row):
             self.include(row)
 
     def include(self, row: RowKey) -> None:
@@ -144,11 +161,9 @@ class Heads:
             return
         # One of the two conditions holds for any head. The head may move between the two attempts, so they are
         # repeated. All gaps end, as they were read in another generation.
-        while not (
-            self._count(row, f"SET {POSITION} = :sk ADD {GENERATION} :one", _IS_BEFORE)
-            or self._count(row, f"ADD {GENERATION} :one", _IS_AFTER)
-        ):
-            continue
+        is_before = found.sk > row.sk
+        while not self._count(row, is_before=is_before):
+            is_before = not is_before
 
     def _cut(self, row: RowKey, found: Head) -> bool:
         """Take a row out of the gaps; False: they, or the position, have changed since they were read."""
@@ -167,9 +182,10 @@ class Heads:
             f"{GAPS} = :gaps AND ({_IS_BEFORE if is_before else _IS_AFTER})",
         )
 
-    def _count(self, row: RowKey, change: str, condition: str) -> bool:
+    def _count(self, row: RowKey, *, is_before: bool) -> bool:
+        change = f"{f'SET {POSITION} = :sk ' if is_before else ''}ADD {GENERATION} :one"
         values = {":sk": POSITION.encode(row.sk), ":one": GENERATION.encode(1)}
-        return self._table.update(primary_key(row.pk, _HEAD), change, values, condition)
+        return self._table.update(primary_key(row.pk, _HEAD), change, values, _IS_BEFORE if is_before else _IS_AFTER)
 
 
 _IS_BEFORE: Final = f"{POSITION} > :sk"
@@ -191,31 +207,39 @@ class Learning:
     begin: int | None
     _rows: int = field(default=0, init=False)
     _unwritten: int = field(default=0, init=False)
+    _gaps: int = field(default=0, init=False)
 
-    def read(self, tombstones: int, live: Sequence[RowKey], up_to: str) -> None:
+    def page_was_read(self, tombstones: int, live: Sequence[RowKey], up_to: str) -> None:
         """A page was read, up to this `sk`. `live`: its live rows."""
-        # How many of the tombstones are before the first live row is unknown. At the head, all of them count; a gap is
-        # learned from pages without live rows.
-        if self.begin is None or (not live and up_to <= _sk_of(self.begun_ms - SETTLED_MS)):
-            self._rows += tombstones
-            self._unwritten += tombstones
-            self._write(live[0].sk if live else up_to)
-        if live:
-            self.begin, self._rows, self._unwritten = live[-1].received_at_ms + 1, 0, 0
+        # Where the tombstones of a page are is not known: evenly among its live rows, or all at the head.
+        share = tombstones // (len(live) + 1)
+        for key in live:
+            self._count(tombstones if self.begin is None else share)
+            self._write(key.sk, is_end=True)
+            self.begin, self._rows, self._unwritten, self._gaps = key.received_at_ms + 1, 0, 0, 0
+        self._count(share)
+        self._write(up_to, is_end=up_to == BEYOND_ALL)
 
-    def leave_out(self, rows: int) -> None:
+    def gap_was_left_out(self, rows: int) -> None:
         """The pass goes on behind a gap."""
         self._rows += rows
+        self._gaps += 1
 
-    def _write(self, place: str) -> None:
-        if self._unwritten < WORTH_LEARNING or self.head.sk == BEYOND_ALL:
+    def _count(self, tombstones: int) -> None:
+        self._rows += tombstones
+        self._unwritten += tombstones
+
+    def _write(self, place: str, *, is_end: bool) -> None:
+        joins = is_end and self._gaps >= (1 if self.begin is None else 2)
+        if self.head.outdated or not (joins or self._unwritten >= WORTH_LEARNING):
             return
         self._unwritten = 0
         with suppress(NotNowError):  # it helps later passes, not this one
             if self.begin is None:
                 self.head = self.heads.raise_to(self.pk, self.head, place, self.begun_ms)
             else:
-                gap = Gap(self.begin, arrival_of(place), self._rows)
+                end = self.begun_ms if place == BEYOND_ALL else arrival_of(place)
+                gap = Gap(self.begin, end, self._rows)
                 self.head = self.heads.leave_out(self.pk, self.head, gap, self.begun_ms)
 
 
@@ -243,9 +267,7 @@ def _joined(gaps: Iterable[Gap], new: Gap, position: str) -> tuple[Gap, ...]:
         if gap.end < new.begin or new.end < gap.begin:
             apart.append(gap)
         else:
-            inside = new.begin <= gap.begin and gap.end <= new.end
-            rows = new.rows if inside else new.rows + gap.rows
-            new = Gap(min(gap.begin, new.begin), max(gap.end, new.end), rows)
+            new = Gap(min(gap.begin, new.begin), max(gap.end, new.end), max(gap.rows, new.rows))
     return _largest(gap for gap in (*apart, new) if position < _sk_of(gap.end))
 
 
@@ -258,7 +280,8 @@ def _encoded(gaps: Sequence[Gap]) -> str:
 
 
 def _decoded(text: str) -> tuple[Gap, ...]:
-    return tuple(Gap(*map(int, each.split("-"))) for each in text.split())
+    """None, if a later release writes them in another way: they are hints."""
+    return tuple(Gap(*map(int, each.split("-"))) for each in text.split()) if _GAPS.fullmatch(text) else ()
 
 
 def _sk_of(at_ms: int) -> str:

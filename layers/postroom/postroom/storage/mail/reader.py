@@ -198,17 +198,17 @@ class Reader:
                 more = "LastEvaluatedKey" in page
                 last = SK.read(page["LastEvaluatedKey"]) if more else ends
                 if learning:
-                    learning.read(passed_over, [row.key for row in live], last)
+                    learning.page_was_read(passed_over, [row.key for row in live], last)
                 yield from live
                 if more:
                     query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
                     if passed_over:
                         yield PassedOver(last)
-                # A caller that takes more than it announced, or meets tombstones only, is served with fewer and fewer
-                # requests.
-                limit = min(limit * 4, MOST_ROWS)
-            if learning:
-                learning.leave_out(left_out)
+                    # A caller that takes more than it announced, or meets tombstones only, is served with fewer and
+                    # fewer requests.
+                    limit = min(limit * 4, MOST_ROWS)
+            if learning and left_out:
+                learning.gap_was_left_out(left_out)
 
     def _query(self, pk: str, going: _Pass, begins: str, ends: str) -> "QueryInputTypeDef":
         # Tombstones and other conversations are read, and paid for, but not sent.
