@@ -110,6 +110,7 @@ ROWS = {
         "acknowledging",
         "without the head hint",
         "with the head hint",
+        "later",
         *(f"nlweb, {size} kB" for size in (2, 20)),
     ],
     "archive": ["in one message", "in every message", "two characters", "in no message", "after a new message"],
