@@ -194,7 +194,7 @@ EXPECTED: dict[str, set[tuple[str, str]]] = {
         *((action, "logs /aws/lambda/postroom-DeadLetterFunction-*:*") for action in LOGS),
         *((f"sqs:{verb}Message", f"sqs {queue}") for verb in ("Receive", "Delete") for queue in DEAD_LETTER_QUEUES),
         ("sqs:SendMessage", "sqs FeedbackQueue"),
-        *((f"dynamodb:{verb}Item", "dynamodb table/PostTable") for verb in ("Put", "Update")),
+        *((f"dynamodb:{verb}Item", "dynamodb table/PostTable") for verb in ("Get", "Put", "Update")),
         *((f"dynamodb:{verb}Item", "dynamodb table/OutboxTable") for verb in ("Get", "Update")),
         ("s3:GetObject", "s3 Bucket/claim/*"),
         ("s3:DeleteObject", "s3 Bucket/claim/*"),

@@ -26,6 +26,7 @@ SPARED = {
     "storage/mail/head.py Heads.raise_to: self._table.update": "it spares the next pass something, no more",
     "pipeline/discarding.py Discarding.discard: self._heads.show": "as in Filing._show, before the claim is done",
     "storage/mail/head.py Heads.leave_out: self._table.update": "the same",
+    "storage/mail/head.py Heads._cut: self._table.update": "as Heads._count, if a pass has left out a gap before",
     "storage/mail/head.py Learning._write: self.heads.raise_to": "the same",
     "storage/mail/head.py Learning._write: self.heads.leave_out": "the same",
     "storage/aws/object_store.py ObjectStore.replace: self._s3.put_object": "operators' commands",

@@ -139,7 +139,7 @@ def test_a_dead_letter_whose_message_was_filed_after_all_is_shown_by_calls_that_
     assert running.invoke("DeadLetterFunction", {})["decided"] == 1
     assert store.storage.heads.read(row.pk).generation == 1
     assert {call.action for call in running.calls} == {
-        "sqs:ReceiveMessage", "sqs:DeleteMessage", "dynamodb:PutItem", "dynamodb:UpdateItem",
+        "sqs:ReceiveMessage", "sqs:DeleteMessage", "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem",
     }  # fmt: skip
 
 
