@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.aws import Clients, Deployed, deployment
 from tests.tiers import examples
 
+from postroom.storage.aws.attributes import Value
 from postroom.storage.aws.object_store import Place
 from postroom.storage.layout import RowKey, arrival_of, row_key
 from postroom.storage.mail import head
@@ -41,6 +42,13 @@ class Mailbox:
         for number in numbers:
             self.bury(ago - number, number)
 
+    def change_head(self, change: str, value: Value) -> None:
+        """As a process of another release."""
+        self.deployed.clients.dynamodb.update_item(
+            TableName=self.deployed.tables["PostTable"], Key={"pk": {"S": PK}, "sk": {"S": "!head"}},
+            UpdateExpression=change, ExpressionAttributeValues={":value": value},
+        )  # fmt: skip
+
     def listed(self, now: int = NOW, conversation: str = "", cursor: str = "", wanted: int = 999) -> list[RowKey]:
         of = frozenset(conversation.split())
         walk = self.reader.walk("a.com", 1, now=now, cursor=cursor, conversations=of, wanted=wanted)
@@ -56,6 +64,19 @@ def mailbox(deployed: Deployed) -> Mailbox:
 def worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few tombstones are worth a head."""
     monkeypatch.setattr(head, "WORTH_LEARNING", 3)
+
+
+def overtake(monkeypatch: pytest.MonkeyPatch, by: Callable[[Head], object]) -> None:
+    """Whoever reads a head next is overtaken, before they write it."""
+    read = Heads.read
+
+    def overtaken(self: Heads, pk: str) -> Head:
+        found = read(self, pk)
+        monkeypatch.undo()
+        by(found)
+        return found
+
+    monkeypatch.setattr(Heads, "read", overtaken)
 
 
 def at(ago: int) -> str:
@@ -240,15 +261,7 @@ def test_what_was_passed_over_is_read_again_if_two_workers_file_late_at_once(
     mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     late, other = mailbox.file(8990, 99), mailbox.file(8980, 98)
-    read = Heads.read
-
-    def overtaken(self: Heads, pk: str) -> Head:
-        found = read(self, pk)
-        monkeypatch.undo()
-        self.include(other)
-        return found
-
-    monkeypatch.setattr(Heads, "read", overtaken)
+    overtake(monkeypatch, lambda _: mailbox.heads.include(other))
     mailbox.heads.include(late)
     assert mailbox.heads.read(PK).gaps == ()
     assert {late, other} <= set(mailbox.listed())
@@ -257,10 +270,7 @@ def test_what_was_passed_over_is_read_again_if_two_workers_file_late_at_once(
 def test_a_worker_that_knows_no_gaps_ends_them(mailbox: Mailbox, kept: list[RowKey]) -> None:
     """One of the previous release, while an upgrade goes on."""
     late = mailbox.file(8990, 99)
-    mailbox.deployed.clients.dynamodb.update_item(
-        TableName=mailbox.deployed.tables["PostTable"], Key={"pk": {"S": PK}, "sk": {"S": "!head"}},
-        UpdateExpression="ADD gen :one", ExpressionAttributeValues={":one": {"N": "1"}},
-    )  # fmt: skip
+    mailbox.change_head("ADD gen :value", {"N": "1"})
     assert mailbox.listed() == [kept[0], late, kept[1]]
 
 
@@ -335,10 +345,7 @@ def test_a_pass_that_learns_what_the_head_says_writes_nothing(mailbox: Mailbox) 
 
 def test_gaps_that_a_later_release_writes_in_another_way_are_none(mailbox: Mailbox, kept: list[RowKey]) -> None:
     for number, gaps in enumerate(("1-2", "1-2-3-4", "a-b-c", "1-2-3,4-5-6"), 200):
-        mailbox.deployed.clients.dynamodb.update_item(
-            TableName=mailbox.deployed.tables["PostTable"], Key={"pk": {"S": PK}, "sk": {"S": "!head"}},
-            UpdateExpression="SET gaps = :gaps", ExpressionAttributeValues={":gaps": {"S": gaps}},
-        )  # fmt: skip
+        mailbox.change_head("SET gaps = :value", {"S": gaps})
         assert mailbox.listed() == kept
         late = mailbox.file(8990, number)
         mailbox.heads.include(late)
@@ -350,15 +357,8 @@ def test_a_late_message_is_shown_although_the_head_was_raised_over_it_while_it_w
     mailbox: Mailbox, kept: list[RowKey], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mailbox.register.acknowledge(kept[0], NOW + 10**6)
-    late, read = mailbox.file(9400, 99), Heads.read
-
-    def overtaken(self: Heads, pk: str) -> Head:
-        found = read(self, pk)
-        monkeypatch.undo()
-        self.raise_to(pk, found, kept[1].sk, NOW * 1000)
-        return found
-
-    monkeypatch.setattr(Heads, "read", overtaken)
+    late = mailbox.file(9400, 99)
+    overtake(monkeypatch, lambda found: mailbox.heads.raise_to(PK, found, kept[1].sk, NOW * 1000))
     mailbox.heads.include(late)
     assert mailbox.listed() == [late, kept[1]]
 
