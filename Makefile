@@ -15,6 +15,7 @@ VENV ?= .venv
 SAM_VENV ?= .venv-sam
 REVIEW_VENV ?= .venv-review
 PROTOS_VENV ?= .venv-protos
+GO ?= go
 MUTANTS_VENV ?= .venv-mutants
 BIN := $(VENV)/bin
 
@@ -102,9 +103,9 @@ unasync: $(VENV)/.installed ## generate the client's sync.py from its aio.py, an
 protos: $(PROTOS_VENV)/.installed ## generate the code of Status's payloads from payloads.proto, and the Go program's where Go is
 	@cd layers/postroom && $(abspath $(PROTOS_VENV))/bin/python -m grpc_tools.protoc --proto_path=. \
 		--python_out=$(or $(OUT),.) --pyi_out=$(or $(OUT),.) postroom/protocols/status/proto/payloads.proto
-	@command -v go > /dev/null || { echo "Go was not found; payloads.pb.go stays as it is" >&2; exit 0; }; \
+	@command -v "$(GO)" > /dev/null || { echo "Go was not found; payloads.pb.go stays as it is" >&2; exit 0; }; \
 		cd tests/peers/status && $(abspath $(PROTOS_VENV))/bin/python -m grpc_tools.protoc --proto_path=. \
-		--plugin=protoc-gen-go="$$(go tool -n protoc-gen-go)" --go_out=$(or $(OUT),.) --go_opt=paths=source_relative \
+		--plugin=protoc-gen-go="$$($(GO) tool -n protoc-gen-go)" --go_out=$(or $(OUT),.) --go_opt=paths=source_relative \
 		payloads/payloads.proto
 
 TEMPLATES := template.yaml glue_jobs/jobs.yaml functions/alarms.yaml functions/inbox/hosts.yaml
