@@ -51,8 +51,7 @@ class Attack:
 
     `prepare`: what there is before it; `during`: what there is while it goes on. `bounds`: those of ours that are taken
     away, each by its edits, to see whether the benchmark sees it. `parameters`: of the template; `http_processes`: of
-    each function that no queue feeds; `first_seconds`: for how long it goes on before anything is measured; `known`:
-    the users who are known to wait too long, and why.
+    each function that no queue feeds; `first_seconds`: for how long it goes on before anything is measured.
     """
 
     attack: str
@@ -65,7 +64,6 @@ class Attack:
     parameters: Mapping[str, str] = field(default_factory=dict)
     http_processes: int = 16
     first_seconds: float = 3.0
-    known: Mapping[str, str] = field(default_factory=dict)
 
     def row(self, effort: Effort) -> tuple[str, ...]:
         """The row of the table: how many times as long each honest user waits; of strangers, the seconds."""
@@ -81,7 +79,7 @@ class Attack:
             for edit in self.bounds[bound]:
                 edit.apply(root)
             waits = self.measure(effort, root / "template.yaml", until_missed=True)
-            return not all(each.are_short for each in waits if each.user not in self.known)
+            return not all(each.are_short for each in waits)
 
     def measure(
         self, effort: Effort, template: Path = ROOT / "template.yaml", *, until_missed: bool = False
@@ -98,7 +96,7 @@ class Attack:
                 self.during(office, undo)
                 with _attacking(self, other):
                     quiet = visits(office, rounds)
-                goals = {user: _goal(user, quiet[user]) for user in USERS if until_missed and user not in self.known}
+                goals = {user: _goal(user, quiet[user]) for user in USERS if until_missed}
                 with _attacking(self, office):
                     beside = visits(office, rounds, goals)
         return [Waits(user, quiet[user], beside[user]) for user in USERS]

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Final
 
 from benchmarks.attack import Attack, Edit
-from benchmarks.office import DISCARD, DcpPeer, GaveUpError, Office
+from benchmarks.office import DcpPeer, GaveUpError, Office
 
 from postroom.client.mailbox import MailboxError
 from postroom.crypto.ethereum_keys import EthereumKey
@@ -92,16 +92,19 @@ _FEEDBACK: Final = Attack(
                 "feedback_queue.send(notification.encode(), group=notification.group)",
                 "deployment.outbound.buffers.feedback_domain_of(notification.sender)",
             ),
-        )
+        ),
+        "that no message of a batch waits for another": (
+            Edit(
+                "layers/postroom/postroom/runtime/batches.py",
+                "MESSAGES_AT_ONCE: Final = 5",
+                "MESSAGES_AT_ONCE: Final = 1",
+            ),
+        ),
     },
     _forge_unsigned,
     10,
     _put_hosts,
     _listen,
-    known={
-        DISCARD: "each process of Feedback waits 4 s for each of the hosts, once in five minutes; then it goes on with "
-        "the others."
-    },
 )
 _FAILING: Final = Attack(
     f"10 forged messages a second, whose senders' {_FEW_HOSTS} hosts have not answered for {_LEARNT_AFTER_SECONDS:g} s",

@@ -7,7 +7,7 @@ from typing import Final
 from benchmarks import hostile_texts
 from benchmarks.attack import MOST, STRANGER_SECONDS
 from benchmarks.attacks import ATTACKS
-from benchmarks.harness import TINY, Benchmark, Broken, Effort, KnownMiss, Table, marked, times
+from benchmarks.harness import TINY, Benchmark, Broken, Effort, Table, marked, times
 from benchmarks.office import USERS
 from benchmarks.silent_queue import mean_wait
 
@@ -72,7 +72,6 @@ BROKEN: Final = tuple(
     for attack in ATTACKS
     for bound in attack.bounds
 )
-KNOWN: Final = tuple(KnownMiss(user, (attack.attack,), why) for attack in ATTACKS for user, why in attack.known.items())
 BENCHMARK: Final = Benchmark(
-    "hostile", "Waiting times beside an attack", NOTES, measure, (*BROKEN, *hostile_texts.BROKEN), KNOWN
+    "hostile", "Waiting times beside an attack", NOTES, measure, (*BROKEN, *hostile_texts.BROKEN)
 )

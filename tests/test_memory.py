@@ -29,7 +29,7 @@ from tests.tiers import amount
 
 from postroom.core.errors import NotNowError
 from postroom.core.expiring_cache import Cache
-from postroom.core.ijson import MAX_VALUES, parse
+from postroom.core.ijson import MAX_VALUES, JsonValue, parse
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.core.settings import DeploymentSettings
 from postroom.crypto import ethereum
@@ -39,6 +39,8 @@ from postroom.names.manifest import MAX_DOMAINS, MAX_MANIFEST_BYTES, ManifestDir
 from postroom.names.registrable_domains import registrable_domain
 from postroom.net.https import MAX_RESPONSE_BYTES, HttpsResponse
 from postroom.outbound.feedback_buffers import MAX_REPLY_BYTES, FeedbackBuffers, GraphDomain
+from postroom.outbound.outbox_messages import Outgoing
+from postroom.outbound.queue_messages import read_queue_message
 from postroom.pipeline import dm3_inbox, silent_zones
 from postroom.pipeline.claim_details import Details, Dm3Details, NlwebDetails
 from postroom.pipeline.claims import Claim, QueuedClaim, pack
@@ -47,6 +49,7 @@ from postroom.pipeline.waiting import WaitingRecord
 from postroom.pipeline.worker import SLICE_BYTES
 from postroom.protocols.nlweb import names
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
+from postroom.protocols.nlweb.sign import Draft, sign
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 from postroom.storage.layout import row_key
 from postroom.storage.secrets.signing_keys import SigningKey
@@ -251,9 +254,34 @@ def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_me
             with pytest.raises(NotNowError):
                 buffers.feedback_domain_of(longest_name(MAX_DOMAINS + number))
         web.status = 200
+        kept, peaks = tracemalloc.get_traced_memory()[0], []
         for number, (web.page, web.reply) in enumerate(COSTLIEST):
+            tracemalloc.reset_peak()
             assert buffers.feedback_domain_of(f"hostile{number}.example") is None
-    assert memory.peak < memory_bytes("FeedbackFunction") / 8
+            peaks.append(tracemalloc.get_traced_memory()[1] - kept)
+    # They are read at the same time.
+    assert max(memory.peak, kept + sum(peaks)) < memory_bytes("FeedbackFunction") / 8
+
+
+def test_the_costliest_batch_of_owners_uses_half_of_the_couriers_memory() -> None:
+    """As many values as are read, and as many bytes as can be queued."""
+    bodies: list[JsonValue] = [
+        [{} for _ in range(MAX_VALUES - 100)],
+        {f"{number:06d}": {} for number in range(MAX_VALUES // 2 - 100)},
+        "\U0001f91d" + "x" * (MAX_BODY_BYTES - 2000),
+    ]
+    peaks = []
+    for body in bodies:
+        draft = Draft("us.example", "them.example", "Greetings", str(uuid.uuid4()), int(NOW * 1000), body, "pk1")
+        queued = Outgoing(draft, "carrier").encode()
+        assert len(queued) <= MAX_BODY_BYTES
+        with traced() as memory:
+            read = read_queue_message(queued)
+            assert isinstance(read, Outgoing)
+            json.dumps(sign(replace(read.draft, selector="pk1"), OUR_KEY)).encode()
+        peaks.append(memory.peak)
+    size = function("CourierFunction")["Events"]["QueueMessages"]["Properties"]["BatchSize"]
+    assert size * max(peaks) < memory_bytes("CourierFunction") / 2
 
 
 @pytest.mark.parametrize(

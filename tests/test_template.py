@@ -32,6 +32,7 @@ from postroom.pipeline.dm3_inbox import BODY_SECONDS, MAX_UNKNOWN_RECEIVERS, REA
 from postroom.pipeline.look_ups import LONGEST_WAIT_SECONDS, UNLIMITED
 from postroom.pipeline.worker import BEGIN_SECONDS, PASSES, SUSPECT_AFTER, Source
 from postroom.runtime import function_clients
+from postroom.runtime.batches import MESSAGES_AT_ONCE
 
 Json = dict[str, Any]
 DAY = 86_400
@@ -723,7 +724,7 @@ def test_workers_at_once_are_limited() -> None:
     }
     # Nine tenths of what an account may run at once are left to the inbox and to everything else in the account.
     assert sum(at_once.values()) <= ACCOUNT_RUNS // 10
-    # A courier has one connection: no host gets more connections than Postfix would make.
+    # A courier has one connection to an address (AddressLocks): none gets more connections than Postfix would make.
     assert at_once["CourierQueue"] + at_once["FeedbackQueue"] <= 20
 
 
@@ -732,7 +733,9 @@ def test_a_batch_for_the_slowest_of_hosts_and_resolvers_fits_the_functions_time(
     batches = {queue: source["BatchSize"] for _, queue, source in sources()}
     timeouts = {name: said["Timeout"] for name, said in resources("AWS::Serverless::Function").items()}
     at = DeploymentSettings()
-    # One after the other; each host is looked up. Before Feedback is posted, there may be a manifest and the graph.
+    # All at the same time, if they are of different groups and for different addresses; otherwise one after the other.
+    # Each host is looked up. Before Feedback is posted, there may be a manifest and the graph.
+    assert max(batches["CourierQueue"], batches["FeedbackQueue"]) <= MESSAGES_AT_ONCE
     post = at.dns_budget_seconds + at.outbound_total_seconds
     assert batches["CourierQueue"] * post <= timeouts["CourierFunction"]
     assert batches["FeedbackQueue"] * (at.manifest_seconds + 2 * post) <= timeouts["FeedbackFunction"]

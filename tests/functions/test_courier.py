@@ -8,8 +8,12 @@ from tests.functions.logs import log_lines, metrics
 from tests.functions.samples import BUFFER, CORRELATION, MADE_AT, RECEIVER, SENDER, discarded_row, events, sqs
 from tests.functions.stack import FunctionsStack
 
+from postroom.net.address_locks import AddressLocks
+from postroom.outbound.discard_messages import DiscardNotification
 from postroom.outbound.notification_messages import MailWaiting
 from postroom.protocols.nlweb.reasons import SIGNATURE_INVALID
+from postroom.protocols.nlweb.schema import NLWEB
+from postroom.storage.layout import row_key
 
 
 def feedback() -> str:
@@ -43,6 +47,26 @@ def test_feedback_that_an_earlier_release_left_in_the_couriers_queue_is_moved_to
     assert json.loads(moved) == json.loads(feedback())
     running.invoke("FeedbackFunction", sqs("FeedbackQueue", MADE_AT, moved))
     assert len(post_offices.posted) == 1
+
+
+@pytest.fixture
+def many_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All hosts are at one address here: otherwise each would wait for the others."""
+    monkeypatch.setattr(AddressLocks, "acquire", lambda _self, _address: None)
+
+
+@pytest.mark.usefixtures("many_hosts")
+def test_no_feedback_waits_for_the_host_of_another(running: FunctionsStack, post_offices: FakePostOffices) -> None:
+    row = row_key(RECEIVER, 1, MADE_AT * 1000, f"{8:032x}")
+    running.deployed.storage.register.discard(row, SIGNATURE_INVALID, MADE_AT + 86_400)
+    quick = DiscardNotification(
+        row, SIGNATURE_INVALID, RECEIVER, BUFFER, CORRELATION.format(8), "0" * 64, NLWEB, MADE_AT * 1000
+    )
+    post_offices.buffers, post_offices.slow = {SENDER: BUFFER, BUFFER: BUFFER}, {SENDER}
+    event = sqs("FeedbackQueue", MADE_AT, feedback(), quick.encode())
+    assert running.invoke("FeedbackFunction", event) == {"batchItemFailures": []}
+    told = [json.loads(posted)["Body"]["Correlation"] for posted in post_offices.posted]
+    assert told == [CORRELATION.format(8), CORRELATION.format(9)]
 
 
 def test_a_message_of_another_kind_in_the_queue_of_feedback_is_redelivered(running: FunctionsStack) -> None:

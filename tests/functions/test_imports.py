@@ -29,13 +29,13 @@ IMPORTED = {
     "worker/dead_letters": MAIL,
     "waiting/app": {*MESSAGES - MAIL, *DNS, "postroom.names.dnssec"},
     "courier/app": {
-        *MESSAGES - {"postroom.storage.limits"}, *DNS, "h11", "httpcore", "postroom.net.failing_addresses",
-        "postroom.net.https", "postroom.net.pinned_connection", "postroom.net.reuse", "postroom.net.timed",
-        "standardwebhooks",
+        *MESSAGES - {"postroom.storage.limits"}, *DNS, "h11", "httpcore", "postroom.net.address_locks",
+        "postroom.net.failing_addresses", "postroom.net.https", "postroom.net.pinned_connection", "postroom.net.reuse",
+        "postroom.net.timed", "standardwebhooks",
     },
     "courier/feedback": {
-        *MESSAGES, *DNS, "h11", "httpcore", "postroom.net.failing_addresses", "postroom.net.https",
-        "postroom.net.pinned_connection", "postroom.net.reuse", "postroom.net.timed", "yaml",
+        *MESSAGES, *DNS, "h11", "httpcore", "postroom.net.address_locks", "postroom.net.failing_addresses",
+        "postroom.net.https", "postroom.net.pinned_connection", "postroom.net.reuse", "postroom.net.timed", "yaml",
     },
     "mailbox/app": {*MESSAGES, "jwt", "msgspec", "postroom.names", "postroom.storage.containers"},
     "dcp/app": {*MESSAGES, "jwt", "msgspec", "postroom.names", "postroom.storage.containers"},

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from ipaddress import IPv4Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +22,8 @@ from tests.patience import PATIENCE
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.net import https, pinned_connection, timed
-from postroom.net.failing_addresses import FAILING_SECONDS, HELD_SECONDS, FailingAddresses
+from postroom.net.address_locks import AddressLocks
+from postroom.net.failing_addresses import FAILING_SECONDS, HELD_SECONDS, FailedRecentlyError, FailingAddresses, key_of
 from postroom.net.https import (
     FEW_ADDRESSES,
     MAX_ADDRESSES,
@@ -537,6 +538,74 @@ def test_an_address_that_answers_for_others_is_not_remembered(serve, ca_file) ->
         ours = client(server.port, ca_file, failing=FailingAddresses())
         assert "certificate" in failure(lambda: ours.get("https://another.test/", accept="*/*")).detail
         assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
+
+
+# --- locks of addresses -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.2", "127.0.0.1"]], ids=["the first", "the next one"])
+def test_an_address_is_locked_until_a_request_is_answered(serve, ca_file, addresses: list[str]) -> None:  # type: ignore[no-untyped-def]
+    locks, held = AddressLocks(), []
+
+    def answer(tls: ssl.SSLSocket, _: bytes) -> None:
+        held.append(set(locks._held))
+        tls.sendall(ok(b"hello"))
+
+    with serve(answer) as server:
+        ours = client(server.port, ca_file, resolve=lambda _: addresses, locks=locks)
+        assert ours.get(f"https://{HOST}/", accept="*/*").body == b"hello"
+    assert held == [{key_of(IPv4Address("127.0.0.1"))}]
+    assert not locks._held
+
+
+def test_a_thread_waits_for_an_address_until_another_one_releases_it() -> None:
+    locks, order = AddressLocks(), []
+
+    def second() -> None:
+        locks.acquire(IPv4Address("192.0.2.1"))
+        order.append("acquired")
+
+    locks.acquire(IPv4Address("192.0.2.1"))
+    locks.acquire(IPv4Address("192.0.2.2"))
+    thread = threading.Thread(target=second)
+    thread.start()
+    locks.release(IPv4Address("192.0.2.2"))
+    order.append("released")
+    locks.release(IPv4Address("192.0.2.1"))
+    thread.join()
+    assert order == ["released", "acquired"]
+
+
+@pytest.mark.parametrize(
+    "broken", [b"", b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * MAX_RESPONSE_BYTES + b"x", b"no HTTP\r\n\r\n"]
+)
+def test_an_address_is_free_after_a_request_that_fails_too(serve, ca_file, broken: bytes) -> None:  # type: ignore[no-untyped-def]
+    locks = AddressLocks()
+    with serve(answering(broken)) as server:
+        failure(lambda: client(server.port, ca_file, locks=locks).get(f"https://{HOST}/", accept="*/*"))
+    assert not locks._held
+
+
+def test_the_wait_for_an_address_is_none_of_the_seconds_of_a_request(serve, ca_file, clock) -> None:  # type: ignore[no-untyped-def]
+    class Late(AddressLocks):
+        def acquire(self, address: IPv4Address | IPv6Address) -> None:
+            clock.now += 2 * PATIENCE
+
+    with serve(answering(ok(b"hello"))) as server:
+        assert client(server.port, ca_file, locks=Late()).get(f"https://{HOST}/", accept="*/*").body == b"hello"
+
+
+def test_an_address_that_failed_while_others_waited_for_it_is_not_connected_to(serve, ca_file) -> None:  # type: ignore[no-untyped-def]
+    failing = FailingAddresses()
+
+    class Late(AddressLocks):
+        def acquire(self, address: IPv4Address | IPv6Address) -> None:
+            failing.note(address)
+
+    with serve(answering(ok(b"hello"))) as server:
+        ours = client(server.port, ca_file, locks=Late(), failing=failing)
+        assert isinstance(failure(lambda: ours.get(f"https://{HOST}/", accept="*/*")), FailedRecentlyError)
+    assert server.connections == 0
 
 
 def test_the_length_of_a_url_is_limited(serve, ca_file) -> None:  # type: ignore[no-untyped-def]

@@ -7,6 +7,7 @@ instance, which remembers nothing, unless the test is about what an instance rem
 import json
 import socket
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from typing import Any, NoReturn
@@ -19,6 +20,7 @@ from postroom.core.errors import NotNowError
 from postroom.core.own_faults import OwnFaults
 from postroom.core.reasons import OUTBOUND_FAILED
 from postroom.names import host_addresses
+from postroom.net.address_locks import AddressLocks
 from postroom.net.failing_addresses import FAILING_SECONDS, FailedRecentlyError
 from postroom.outbound.delivery import Delivery
 from postroom.outbound.discard_messages import DiscardNotification, DiscardSummaryDue
@@ -29,6 +31,7 @@ from postroom.outbound.ports import Manifests
 from postroom.outbound.queue_messages import read_queue_message
 from postroom.protocols.nlweb.reasons import KEY_LOOKUP_FAILED
 from postroom.runtime.adapters import HttpsOutbound
+from postroom.runtime.batches import MESSAGES_AT_ONCE
 from postroom.runtime.deployment import Deployment
 
 MOST_CONNECTIONS = 20
@@ -270,6 +273,23 @@ def test_two_hundred_made_up_names_that_lead_to_one_dripping_address_cost_one_co
     courier = instance(stack, outbound_port=dripping.getsockname()[1])
     failures_of(courier, (f"n{number}.wild.example" for number in range(200)))
     assert accepted(dripping) == 1
+
+
+def test_threads_of_one_instance_connect_once_to_an_address_that_fails(
+    stack: PipelineStack, dripping: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_addresses, "addresses", lambda _host, _ask: ["127.0.0.1"])
+    courier = instance(stack, outbound_port=dripping.getsockname()[1])
+    with ThreadPoolExecutor(MESSAGES_AT_ONCE) as threads:
+        domains = [f"n{number}.wild.example" for number in range(4 * MESSAGES_AT_ONCE)]
+        list(threads.map(lambda domain: failures_of(courier, [domain]), domains))
+    assert accepted(dripping) == 1
+
+
+def test_manifests_feedback_and_owners_messages_of_one_instance_lock_the_same_addresses(stack: PipelineStack) -> None:
+    names = instance(stack).names
+    assert isinstance(names.https._locks, AddressLocks)
+    assert names.https._locks is names.feedback_https._locks is names.manifests._https._locks  # type: ignore[attr-defined]
 
 
 def test_an_address_that_fails_for_feedback_does_not_fail_for_owners(stack: PipelineStack, network: Network) -> None:

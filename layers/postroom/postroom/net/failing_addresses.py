@@ -43,21 +43,22 @@ class FailingAddresses:
         """Record that an address failed now."""
         now = self._clock()
         with self._lock:
-            self._failing.put(_key(address), CacheEntry(None, now, now + FAILING_SECONDS))
+            self._failing.put(key_of(address), CacheEntry(None, now, now + FAILING_SECONDS))
 
     def without(self, addresses: Iterable[IPv4Address | IPv6Address]) -> list[IPv4Address | IPv6Address]:
         """Those of the addresses that did not fail a moment ago."""
         now = self._clock()
         with self._lock:
-            return [each for each in addresses if self._failing.get(_key(each), now) is None]
+            return [each for each in addresses if self._failing.get(key_of(each), now) is None]
 
     def seconds_left(self, addresses: Iterable[IPv4Address | IPv6Address]) -> float:
         """The seconds until the first of the addresses may be connected to; 0: now."""
         now = self._clock()
         with self._lock:
-            kept = [self._failing.get(_key(each), now) for each in addresses]
+            kept = [self._failing.get(key_of(each), now) for each in addresses]
         return min((each.expires_at - now if each else 0 for each in kept), default=0)
 
 
-def _key(address: IPv4Address | IPv6Address) -> tuple[int, int]:
+def key_of(address: IPv4Address | IPv6Address) -> tuple[int, int]:
+    """The address, or the network of 64 bits of an IPv6 address."""
     return address.version, int(address) >> (_HOST_BITS if isinstance(address, IPv6Address) else 0)

@@ -21,6 +21,7 @@ import httpcore
 
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import OUTBOUND_FAILED
+from postroom.net.address_locks import AddressLocks
 from postroom.net.failing_addresses import FailedRecentlyError, FailingAddresses
 from postroom.net.pinned_connection import MAX_KEPT, KeptConnections, PinnedConnection
 from postroom.net.reuse import GONE
@@ -94,6 +95,7 @@ class HttpsClient:
         max_response_bytes: int = MAX_RESPONSE_BYTES,
         max_addresses: int = MAX_ADDRESSES,
         failing: FailingAddresses | None = None,
+        locks: AddressLocks | None = None,
         keep_connections: bool = False,
     ) -> None:
         """`allow_private` allows any address, and IP literals as hosts: for a stack on one machine.
@@ -102,6 +104,7 @@ class HttpsClient:
         seconds; the latter is for the whole exchange from the look-up on, however slowly the answer arrives. (`resolve`
         has a time limit of its own: it cannot be interrupted from here.) At most `max_addresses` of a host are tried.
         With `failing`, addresses that failed a moment ago are not tried, and those that fail are recorded there.
+        With `locks`, there is one new connection to an address at a time; waiting for it is none of the seconds.
         With `keep_connections`, a connection is used again within a few seconds, and a request is made once more if
         that one turns out to be gone: for requests that only read.
         """
@@ -109,11 +112,15 @@ class HttpsClient:
         self._port = port
         self._allow_private = allow_private
         self._tls = ssl.create_default_context(cafile=ca_file)
+        # httpcore would write it again for each connection, while OpenSSL may read it in other threads.
+        self._tls.set_alpn_protocols(["http/1.1"])
+        setattr(self._tls, "set_alpn_protocols", lambda _: None)  # noqa: B010 - a type checker minds
         self._connect_timeout = connect_timeout
         self._total_timeout = total_timeout
         self._max_response_bytes = max_response_bytes
         self._max_addresses = max_addresses
         self._failing = failing
+        self._locks = locks
         self._keeps_connections = keep_connections
         self._kept = KeptConnections(MAX_KEPT if keep_connections else 0)
 
@@ -159,7 +166,9 @@ class HttpsClient:
             if kept := self._kept.take(where.origin, addresses):
                 with suppress(*GONE):
                     return self._request(kept, method, where, headers, body, deadline)
-            new = PinnedConnection(where.origin, self._tls, addresses, self._connect_timeout, self._failing)
+            new = PinnedConnection(
+                where.origin, self._tls, addresses, self._connect_timeout, self._failing, self._locks
+            )
             return self._request(new, method, where, headers, body, deadline)
         except httpcore.TimeoutException as error:
             raise _failed(f"{host} did not answer in time") from error

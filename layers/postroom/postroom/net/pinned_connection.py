@@ -11,7 +11,9 @@ from typing import Final
 
 import httpcore
 
-from postroom.net.failing_addresses import HELD_SECONDS, FailingAddresses
+from postroom.core.reasons import OUTBOUND_FAILED
+from postroom.net.address_locks import AddressLocks
+from postroom.net.failing_addresses import HELD_SECONDS, FailedRecentlyError, FailingAddresses
 from postroom.net.reuse import close_all, close_with, is_reusable
 from postroom.net.timed import TimedStream, seconds_left
 
@@ -25,7 +27,7 @@ class PinnedConnection:
     """A connection to the first of these addresses that takes one, whatever the host's name resolves to by now.
 
     One request at a time uses it. `connect_timeout`: seconds for TCP, and for TLS. With `failing`, addresses that fail
-    are recorded there.
+    are recorded there. With `locks`, its first request locks the address that it is connected to.
     """
 
     def __init__(
@@ -35,16 +37,20 @@ class PinnedConnection:
         addresses: Sequence[IPv4Address | IPv6Address],
         connect_timeout: float,
         failing: FailingAddresses | None,
+        locks: AddressLocks | None,
     ) -> None:
         self._origin = origin
-        self._backend = _PinnedBackend(addresses, connect_timeout, failing)
+        self._backend = _PinnedBackend(addresses, connect_timeout, failing, locks)
         self._http = httpcore.HTTPConnection(origin, tls, network_backend=self._backend, keepalive_expiry=KEPT_SECONDS)
 
     @contextmanager
     def request(
         self, method: str, url: httpcore.URL, headers: Sequence[tuple[str, str]], body: bytes | None, deadline: float
     ) -> Iterator[httpcore.Response]:
-        """The answer to a request, to be read before `deadline`, of time.monotonic. Raises what httpcore raises."""
+        """The answer to a request, to be read before `deadline`, of time.monotonic, or later by a wait for a lock.
+
+        Raises what httpcore raises, or FailedRecentlyError.
+        """
         self._backend.begin(deadline)
         try:
             with self._http.stream(method, url, headers=headers, content=body) as answer:
@@ -52,6 +58,8 @@ class PinnedConnection:
         except httpcore.TimeoutException:
             self._backend.note_held()
             raise
+        finally:
+            self._backend.unlock()
 
     @property
     def is_reusable(self) -> bool:
@@ -110,11 +118,14 @@ class _PinnedBackend(httpcore.NetworkBackend):
         addresses: Sequence[IPv4Address | IPv6Address],
         connect_timeout: float,
         failing: FailingAddresses | None,
+        locks: AddressLocks | None,
     ) -> None:
         self.address: IPv4Address | IPv6Address | None = None
         self._addresses = addresses
         self._connect_timeout = connect_timeout
         self._failing = failing
+        self._locks = locks
+        self._locked: IPv4Address | IPv6Address | None = None
         self._deadline = self._held_since = 0.0
 
     def begin(self, deadline: float) -> None:
@@ -134,8 +145,14 @@ class _PinnedBackend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        failure: Exception = httpcore.ConnectError("no address")
+        failure: Exception | None = None
         for address in self._addresses:
+            try:
+                self._lock(address)
+            except FailedRecentlyError as error:
+                # An address that was tried, and failed, says more.
+                failure = failure or error
+                continue
             seconds = min(self._connect_timeout, seconds_left(self._deadline))
             self.address, self._held_since = address, time.monotonic()
             try:
@@ -153,7 +170,25 @@ class _PinnedBackend(httpcore.NetworkBackend):
                 stream.close()
                 raise httpcore.ConnectError("the connection leads to another address")
             return TimedStream(stream, lambda: seconds_left(self._deadline), self._connect_timeout)
-        raise failure
+        raise failure or httpcore.ConnectError("no address")
+
+    def unlock(self) -> None:
+        """Let other threads connect to the address that is locked, if one is."""
+        if self._locks and self._locked:
+            self._locks.release(self._locked)
+        self._locked = None
+
+    def _lock(self, address: IPv4Address | IPv6Address) -> None:
+        """Lock an address. Raises FailedRecentlyError if it failed for another thread in the meantime."""
+        self.unlock()
+        if not self._locks:
+            return
+        began = time.monotonic()
+        self._locks.acquire(address)
+        self._deadline += time.monotonic() - began
+        self._locked = address
+        if self._failing and (left := self._failing.seconds_left([address])):
+            raise FailedRecentlyError(OUTBOUND_FAILED, f"{address} failed a moment ago", left)
 
 
 def _peer(stream: httpcore.NetworkStream) -> IPv4Address | IPv6Address | None:

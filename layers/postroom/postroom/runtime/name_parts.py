@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from postroom.names.registrable_domains import Hold
     from postroom.names.registry import Registry
     from postroom.names.shared_registry import SharedRegistry
+    from postroom.net.address_locks import AddressLocks
     from postroom.net.failing_addresses import FailingAddresses
     from postroom.net.https import HttpsClient
     from postroom.pipeline.look_ups import LookUps
@@ -306,7 +307,8 @@ class NameParts(DeploymentParts):
     @cached_property
     def https(self) -> "HttpsClient":
         """Outbound HTTPS, limited by the settings, with hosts looked up at our own resolvers."""
-        return self._https_client(self._settings.dns_budget_seconds, self._settings.outbound_total_seconds)
+        settings = self._settings
+        return self._https_client(settings.dns_budget_seconds, settings.outbound_total_seconds, locks=self._locks)
 
     @cached_property
     def aws_https(self) -> "HttpsClient":
@@ -320,7 +322,9 @@ class NameParts(DeploymentParts):
     def feedback_https(self) -> "HttpsClient":
         """The same, for buffers, which strangers name: few addresses, and none that failed a moment ago."""
         settings = self._settings
-        return self._https_client(settings.dns_budget_seconds, settings.outbound_total_seconds, self._failing)
+        return self._https_client(
+            settings.dns_budget_seconds, settings.outbound_total_seconds, self._failing, locks=self._locks
+        )
 
     @cached_property
     def manifests(self) -> "ManifestDirectory":
@@ -331,7 +335,7 @@ class NameParts(DeploymentParts):
 
         seconds, resolvers, new_id = self._settings.manifest_seconds, self.resolvers, self._system.new_id
         return ManifestDirectory(
-            self._https_client(seconds * 3 / 8, seconds * 3 / 4, self._failing),
+            self._https_client(seconds * 3 / 8, seconds * 3 / 4, self._failing, locks=self._locks),
             self._system.clock,
             lambda domain: wildcard_above(domain, resolvers.asking(seconds / 4), new_id()),
             fetch_seconds=seconds * 3 / 4,
@@ -343,12 +347,19 @@ class NameParts(DeploymentParts):
 
         return FailingAddresses(self._system.monotonic)
 
+    @cached_property
+    def _locks(self) -> "AddressLocks":
+        from postroom.net.address_locks import AddressLocks
+
+        return AddressLocks()
+
     def _https_client(
         self,
         dns_seconds: float,
         total_seconds: float,
         failing: "FailingAddresses | None" = None,
         *,
+        locks: "AddressLocks | None" = None,
         to_aws: bool = False,
         max_response_bytes: int | None = None,
         keep_connections: bool = False,
@@ -368,6 +379,7 @@ class NameParts(DeploymentParts):
             max_response_bytes=max_response_bytes or MAX_RESPONSE_BYTES,
             max_addresses=FEW_ADDRESSES if failing else MAX_ADDRESSES,
             failing=failing,
+            locks=locks,
             keep_connections=keep_connections,
         )
 

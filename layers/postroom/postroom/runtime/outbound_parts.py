@@ -4,10 +4,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from postroom.runtime.batches import MESSAGES_AT_ONCE
 from postroom.runtime.parts import DeploymentParts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from concurrent.futures import Executor
 
     from postroom.net.https import HttpsClient
     from postroom.outbound.envelope_sender import EnvelopeSender
@@ -45,6 +47,11 @@ class OutboundParts(DeploymentParts):
             new_uuid=self._system.new_uuid,
             jitter=self._system.jitter,
         )
+
+    @cached_property
+    def threads(self) -> "Executor":
+        """The threads for the messages of a batch."""
+        return self._system.threads(MESSAGES_AT_ONCE)
 
     @cached_property
     def buffers(self) -> "Manifests":
