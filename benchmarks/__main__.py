@@ -66,6 +66,7 @@ BENCHMARKS: Final = tuple(
 )
 PAGE: Final = Path(__file__).parent.parent / "docs" / "evidence" / "benchmarks.md"
 
+NOT_SEEN: Final = "NOT SEEN"
 _INTRODUCTION: Final = """\
 # Benchmarks
 
@@ -124,9 +125,10 @@ def main(arguments: Sequence[str] | None = None, effort: Effort = NORMAL) -> int
             parser.error(f"there is no benchmark {name!r}; there are {', '.join(names)}")
     measured = [benchmark for benchmark in BENCHMARKS if not chosen.names or benchmark.name in chosen.names]
     if chosen.broken:
-        seen = [(broken.name, broken.is_seen(effort)) for benchmark in measured for broken in benchmark.broken]
-        _printed(f"{name}: {'seen' if is_seen else 'NOT SEEN'}" for name, is_seen in seen)
-        return 0 if all(is_seen for _, is_seen in seen) else 1
+        variants = (broken for benchmark in measured for broken in benchmark.broken)
+        # Each as it is played: all of them take half an hour.
+        seen = _printed(f"{each.name}: {'seen' if each.is_seen(effort) else NOT_SEEN}" for each in variants)
+        return 1 if NOT_SEEN in seen else 0
     missed = []
     for benchmark in measured:
         tables = benchmark.measure(effort)
