@@ -3,9 +3,12 @@
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+import weakref
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from unittest.mock import Mock
@@ -18,6 +21,7 @@ from tests.cli.conftest import Postroom
 from tests.patience import PATIENCE
 from typer.testing import CliRunner
 
+from postroom import cli
 from postroom.cli import main
 from postroom.cli.app import COMMANDS, app
 from postroom.cli.exits import Commands, Exit, NotFoundFault, RefusalFault, UsageFault
@@ -343,3 +347,39 @@ def test_arguments_after_two_hyphens_are_not_options(postroom: Postroom) -> None
 
 def test_no_two_exit_codes_are_the_same() -> None:
     assert len(Exit) == len({code.meaning for code in Exit}) == len({int(code) for code in Exit})
+
+
+@pytest.fixture
+def interruptible(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Interrupts as in a command, which a process of pytest-xdist may ignore."""
+    monkeypatch.setattr(sys, "unraisablehook", cli._interrupt_again)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class Named:
+    """Something that a weak reference can lead to."""
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_that_python_drops_in_a_callback_comes_again() -> None:
+    """An import removes its lock in such a callback, and `postroom up` went on after a Ctrl-C in one."""
+
+    def wait() -> None:
+        named = Named()
+        _reference = weakref.ref(named, lambda _: signal.raise_signal(signal.SIGINT))
+        del named
+        threading.Event().wait(PATIENCE)
+
+    with pytest.raises(KeyboardInterrupt):
+        wait()
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_other_errors_that_python_drops_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    named = Named()
+    reference = weakref.ref(named, lambda _: 1 // 0)
+    del named
+    assert reference() is None
+    assert "ZeroDivisionError" in capsys.readouterr().err

@@ -1,13 +1,22 @@
 """`postroom …`: the command line."""
 
 import json
+import signal
 import sys
+import threading
+from typing import TYPE_CHECKING, Final
 
 from postroom.cli.terminal import print_error
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+_AGAIN_SECONDS: Final = 0.05
 
 
 def main() -> None:
     """The entry point. Ctrl-C ends it at any moment as it ends a command."""
+    sys.unraisablehook = _interrupt_again
     try:
         from postroom.cli.app import app
 
@@ -22,6 +31,18 @@ def main() -> None:
             })  # fmt: skip
         print_error(line)
         sys.exit(130)
+
+
+def _interrupt_again(unraisable: "UnraisableHookArgs") -> None:
+    """Interrupt the main thread again: Python drops what is raised in a callback, of which an import has many."""
+    main_thread = threading.main_thread().ident
+    if main_thread and isinstance(unraisable.exc_value, KeyboardInterrupt):
+        # Now, it would be raised in the same callback.
+        again = threading.Timer(_AGAIN_SECONDS, signal.pthread_kill, (main_thread, signal.SIGINT))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
