@@ -1,7 +1,7 @@
 """The shape of SQS batches in Lambda, and of their result; the courier's way through a batch."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import as_completed, wait
+from concurrent.futures import wait
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from postroom.net.aws_errors import stack_of
@@ -63,7 +63,7 @@ def process_at_once(
     running = [threads.submit(_process_group, group, process) for group in groups.values()]
     failed: list[str] = []
     try:
-        for processed in as_completed(running):
+        for processed in running:
             for message_id, result in processed.result():
                 error = result if isinstance(result, Exception) else _error_of(result)
                 if error:
