@@ -254,13 +254,13 @@ def test_a_batch_of_the_costliest_responses_uses_a_small_part_of_the_couriers_me
             with pytest.raises(NotNowError):
                 buffers.feedback_domain_of(longest_name(MAX_DOMAINS + number))
         web.status = 200
-        kept, peaks = tracemalloc.get_traced_memory()[0], []
+        (kept, filling), peaks = tracemalloc.get_traced_memory(), []
         for number, (web.page, web.reply) in enumerate(COSTLIEST):
             tracemalloc.reset_peak()
             assert buffers.feedback_domain_of(f"hostile{number}.example") is None
             peaks.append(tracemalloc.get_traced_memory()[1] - kept)
     # They are read at the same time.
-    assert max(memory.peak, kept + sum(peaks)) < memory_bytes("FeedbackFunction") / 8
+    assert max(filling, memory.peak, kept + sum(peaks)) < memory_bytes("FeedbackFunction") / 8
 
 
 def test_the_costliest_batch_of_owners_uses_half_of_the_couriers_memory() -> None:
