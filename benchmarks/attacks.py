@@ -96,8 +96,8 @@ _FEEDBACK: Final = Attack(
         "that no message of a batch waits for another": (
             Edit(
                 "layers/postroom/postroom/runtime/batches.py",
-                "MESSAGES_AT_ONCE: Final = 5",
-                "MESSAGES_AT_ONCE: Final = 1",
+                "side_by_side(threads, process_group, list(groups.values()))",
+                "map(process_group, groups.values())",
             ),
         ),
     },

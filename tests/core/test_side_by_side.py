@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from threading import Barrier, Event, current_thread, main_thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -91,6 +92,24 @@ def test_an_error_of_an_item_is_raised(pool: Executor, bad: int, patience: float
 
     with pytest.raises(KeyError):
         side_by_side(pool, step, range(100), patience_seconds=patience)
+
+
+@PATIENCES
+@pytest.mark.parametrize("bad", [0, 1])
+def test_an_error_is_raised_when_the_other_items_are_done(pool: Executor, bad: int, patience: float) -> None:
+    """Lambda would freeze a thread that goes on, and thaw it in the next run, when its deadlines are over."""
+    both_began, done = Barrier(2, timeout=PATIENCE), Event()
+
+    def step(item: int) -> None:
+        both_began.wait()
+        if item == bad:
+            raise SystemExit
+        sleep(0.05)
+        done.set()
+
+    with pytest.raises(SystemExit):
+        side_by_side(pool, step, range(2), patience_seconds=patience)
+    assert done.is_set()
 
 
 @PATIENCES

@@ -1,15 +1,13 @@
 """The courier's way through a batch: groups of messages at the same time, and the messages of a group in order."""
 
 import threading
-from collections.abc import Callable, Iterable
-from concurrent import futures
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from aws_lambda_powertools import Logger
 from tests.patience import PATIENCE
 
-from postroom.runtime import batches
 from postroom.runtime.batches import MESSAGES_AT_ONCE, SqsEvent, process_at_once
 
 Report = Callable[[], None]
@@ -32,7 +30,7 @@ def event(*bodies: str) -> SqsEvent:
 
 
 def processed(batch: SqsEvent, process: Callable[[str], Report]) -> list[str]:
-    with ThreadPoolExecutor(MESSAGES_AT_ONCE) as threads:
+    with ThreadPoolExecutor(MESSAGES_AT_ONCE - 1) as threads:
         return process_at_once(batch, process, threads, Logger("batches"))
 
 
@@ -97,27 +95,3 @@ def test_a_message_whose_report_fails_is_delivered_again() -> None:
         raise ValueError
 
     assert processed(event("a1", "b1"), lambda body: fail if body == "a1" else lambda: None) == ["id of a1"]
-
-
-def test_what_ends_the_run_waits_for_the_other_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lambda would freeze a thread that goes on, and thaw it in the next run, when its deadlines are over."""
-    waiting, done, wait = threading.Event(), threading.Event(), futures.wait
-
-    def process(body: str) -> Report:
-        if body == "a1":
-            raise SystemExit
-        assert waiting.wait(PATIENCE)
-        done.set()
-        return lambda: None
-
-    def note_and_wait(running: Iterable[Future[object]]) -> None:
-        waiting.set()
-        wait(running)
-
-    monkeypatch.setattr(batches, "wait", note_and_wait)
-    with ThreadPoolExecutor(MESSAGES_AT_ONCE) as threads:
-        with pytest.raises(SystemExit):
-            process_at_once(event("a1", "b1"), process, threads, Logger("batches"))
-        has_waited = done.is_set()
-        waiting.set()
-    assert has_waited

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, wait
 from threading import Event
 from typing import Final, TypeVar
 
@@ -28,7 +28,8 @@ def side_by_side(pool: Executor, step: Callable[[T], R], items: Sequence[T], *, 
     There is a task for each thread, not for each item, and each thread starts the next: items that need not wait are
     done before a second thread starts, and handing a claim to another thread costs as much as reading it. A thread that
     was started begins only when no item was begun for `patience_seconds`, because then those at work are waiting.
-    Raises what a step raises.
+    Raises what a step raises, when all the other items are done: Lambda would freeze a thread that goes on, and thaw it
+    in the next run, when its deadlines are over.
     """
     if len(items) < 2:
         return [step(item) for item in items]
@@ -56,7 +57,11 @@ def side_by_side(pool: Executor, step: Callable[[T], R], items: Sequence[T], *, 
                 return
             done[place] = step(item)
 
-    take(THREADS - 1)
-    for other in others:  # grows meanwhile: each has started the next before it ends
+    try:
+        take(THREADS - 1)
+    finally:
+        for other in others:  # grows meanwhile: each has started the next before it ends
+            wait([other])
+    for other in others:
         other.result()
     return [done[place] for place in range(len(items))]

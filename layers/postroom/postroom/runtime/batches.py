@@ -1,9 +1,11 @@
 """The shape of SQS batches in Lambda, and of their result; the courier's way through a batch."""
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import wait
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypedDict
 
+from postroom.core.side_by_side import side_by_side
 from postroom.net.aws_errors import stack_of
 
 if TYPE_CHECKING:
@@ -60,37 +62,27 @@ def process_at_once(
     groups: dict[str, list[SqsRecord]] = {}
     for record in event["Records"]:
         groups.setdefault(record["attributes"].get("MessageGroupId", record["messageId"]), []).append(record)
-    running = [threads.submit(_process_group, group, process) for group in groups.values()]
+
+    def process_group(group: list[SqsRecord]) -> list[tuple[str, Callable[[], None]]]:
+        return [(record["messageId"], _report_of(record["body"], process)) for record in group]
+
     failed: list[str] = []
-    try:
-        for processed in running:
-            for message_id, result in processed.result():
-                error = result if isinstance(result, Exception) else _error_of(result)
-                if error:
-                    # A failure of one must not make dead letters of the others in the batch.
-                    logger.error("to be delivered again", queue_message=message_id, exc_info=stack_of(error))
-                    failed.append(message_id)
-    finally:
-        # Lambda would freeze those that go on.
-        wait(running)
+    for message_id, report in chain.from_iterable(side_by_side(threads, process_group, list(groups.values()))):
+        try:
+            report()
+        except Exception as error:
+            # A failure of one must not make dead letters of the others in the batch.
+            logger.exception("to be delivered again", queue_message=message_id, exc_info=stack_of(error))
+            failed.append(message_id)
     return failed
 
 
-def _process_group(
-    group: list[SqsRecord], process: Callable[[str], Callable[[], None]]
-) -> list[tuple[str, Callable[[], None] | Exception]]:
-    results: list[tuple[str, Callable[[], None] | Exception]] = []
-    for record in group:
-        try:
-            results.append((record["messageId"], process(record["body"])))
-        except Exception as error:
-            results.append((record["messageId"], error))
-    return results
-
-
-def _error_of(report: Callable[[], None]) -> Exception | None:
+def _report_of(body: str, process: Callable[[str], Callable[[], None]]) -> Callable[[], None]:
     try:
-        report()
+        return process(body)
     except Exception as error:
-        return error
-    return None
+        return partial(_raise, error)
+
+
+def _raise(error: Exception) -> None:
+    raise error

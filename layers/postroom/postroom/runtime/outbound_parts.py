@@ -50,8 +50,8 @@ class OutboundParts(DeploymentParts):
 
     @cached_property
     def threads(self) -> "Executor":
-        """The threads for the messages of a batch."""
-        return self._system.threads(MESSAGES_AT_ONCE)
+        """The threads for the messages of a batch, beside the function's own."""
+        return self._system.threads(MESSAGES_AT_ONCE - 1)
 
     @cached_property
     def buffers(self) -> "Manifests":
