@@ -117,11 +117,19 @@ def _below_a_long_name(size: int) -> bytes:
     return b'{"%b":%b}' % (b"x" * max(0, size - len(behind) - 6), behind)
 
 
+def _before_a_half(unit: bytes) -> Callable[[int], bytes]:
+    """A list whose last item is half of a surrogate pair: what stops there has done all its work in vain."""
+    return lambda size: b'%b,"\\ud800"]' % _list(unit)(size - 20)[:-1]
+
+
 TEXTS: Final[Mapping[str, Callable[[int], bytes]]] = {
     "halves of surrogate pairs": _string(rb"\ud800"),
     "halves, each in a string": _list(rb'"\ud800"'),
     "halves, each in a list": _list(rb'["\ud800"]'),
     "halves in names": _members(rb'"\ud800%d":1'),
+    "lists of an empty object, before a half": _before_a_half(b"[[{}]]"),
+    "early exponents, each in five lists, before a half": _before_a_half(b"[[[[[1e16]]]]]"),
+    "indices, two in an object in two lists, before a half": _before_a_half(b'[[{"1":1e16,"0":{}}]]'),
     "escapes": _string(rb"\u0001"),
     "commas, each in a string": _list(b'","'),
     "long numbers": _list(b"1.5e300"),

@@ -422,3 +422,12 @@ def test_a_refusal_names_a_member_without_halves_of_surrogate_pairs() -> None:
 def test_what_python_writes_is_read_with_halves_of_pairs(value: object) -> None:
     text = json.dumps(value)
     assert parse(text.encode(), max_bytes=1 << 20, half_pairs=True) == json.loads(text)
+
+
+ESCAPES = st.sampled_from([rb"\ud83e", rb"\uDD1D", rb"\\", rb"\u0041", rb"\"", b"ud800", b"x"])
+
+
+@given(st.lists(ESCAPES, max_size=6).map(b"".join), st.booleans())
+def test_halves_are_found_behind_backslashes_and_among_pairs(escapes: bytes, is_name: bool) -> None:
+    data = b'{"%b": 1, "y": [1e16]}' % escapes if is_name else b'["%b", 1e16]' % escapes
+    assert parse(data, max_bytes=100, half_pairs=True) == json.loads(data)

@@ -15,15 +15,15 @@ needless escapes, as most senders write it, and it is proven to be I-JSON:
 One thing of RFC 7493 §2.1 is *not* refused: noncharacters such as U+FFFE. RFC 8785 allows them, and nothing here
 depends on their absence.
 
-DCP reads what JavaScript's JSON.stringify can write: with `half_pairs`, a text that jiter refuses for an escaped half
-of a surrogate pair is read by Python's own parser. Fields of protobuf have integers of 64 bits: with `all_integers`,
+DCP reads what JavaScript's JSON.stringify can write: with `half_pairs`, a text with an escaped half of a surrogate pair
+is read by Python's own parser. Fields of protobuf have integers of 64 bits: with `all_integers`,
 each is read as it is written.
 """
 
 import json
 import re
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from typing import Any, TypeAlias, cast
 
@@ -68,6 +68,11 @@ _GLANCE = 64
 # the end of the text: otherwise each quotation mark in it would be tried as the beginning of a string.
 _SEPARATORS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|([,\[{])', re.DOTALL)
 
+# Pairs of surrogates, and any of their halves. What is behind a backslash may be no escape: it counts as a half, and
+# then Python's parser reads what jiter would read as well.
+_PAIR = re.compile(rb"(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+
 _BOM = b"\xef\xbb\xbf"
 _DUPLICATE = "a member name occurs twice in one object; names must be unique (RFC 7493 §2.3)"
 _SURROGATE = "an escape is half of a surrogate pair; strings must be valid Unicode (RFC 7493 §2.1)"
@@ -110,18 +115,11 @@ def parse(
         raise TheirError(TOO_LARGE, f"{len(data)} bytes; at most {max_bytes} are accepted")
     if _has_too_many_values(data, max_values):
         raise TheirError(NOT_I_JSON, f"more than {max_values} values in one text")
-    plain = _parse_plain(data)
-    if plain:
-        value, proven = plain
+    if half_pairs and _HALF.search(data) and _HALF.search(_PAIR.sub(b"", data)):
+        # The other parsers would read it up to the half, which may be at its end.
+        value, proven = _parse_with_halves(data, max_depth), False
     else:
-        try:
-            value = _parse(data)
-        except ValueError as error:
-            refusal = _refusal(data, str(error), max_depth)
-            if not (half_pairs and refusal.detail.startswith(_SURROGATE)):
-                raise refusal from None
-            value = _parse_with_halves(data, max_depth)
-        proven = _has_plain_numbers(value)
+        value, proven = _parse_plain(data) or _parse_any(data, max_depth)
     # Finding that there is none is much faster than counting, and few messages contain a list.
     if not proven or data.count(b"{") + (data.count(b"[") if b"[" in data else 0) > max_depth:
         return _checked(value, max_depth, all_integers=all_integers)
@@ -155,6 +153,15 @@ def _has_too_many_values(data: bytes, most: int) -> bool:
 
 def _parse(data: bytes) -> JsonValue:
     return cast("JsonValue", jiter.from_json(data, allow_inf_nan=False, catch_duplicate_keys=True, cache_mode="keys"))
+
+
+def _parse_any(data: bytes, max_depth: int) -> tuple[JsonValue, bool]:
+    """As `_parse_plain`, for any text. Raises TheirError."""
+    try:
+        value = _parse(data)
+    except ValueError as error:
+        raise _refusal(data, str(error), max_depth) from None
+    return value, _has_plain_numbers(value)
 
 
 def _parse_with_halves(data: bytes, max_depth: int) -> JsonValue:
@@ -201,26 +208,31 @@ def _checked(value: JsonValue, max_depth: int, *, all_integers: bool) -> JsonVal
     containers = 0
     while level:
         containers += len(level)
-        below: list[Any] = []
-        for container in level:
-            for place, member in container.items() if type(container) is dict else enumerate(container):
-                kind = type(member)
-                if kind is str:
-                    continue  # most values
-                if kind is dict or kind is list:
-                    if not levels_left:
-                        raise _too_deep(max_depth)
-                    below.append(member)
-                elif kind is int:
-                    if not all_integers and not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER:
-                        large.append((container, place))
-                elif kind is float and not -inf < member < inf:
-                    raise TheirError(NOT_I_JSON, _BIG_NUMBER)
-        level = below
+        members = list(chain.from_iterable([each if type(each) is list else each.values() for each in level if each]))
+        kinds = set(map(type, members))
+        if float in kinds and not all(-inf < member < inf for member in members if type(member) is float):
+            raise TheirError(NOT_I_JSON, _BIG_NUMBER)
+        if int in kinds and not all_integers:
+            large += _large_integers(level, members)
+        level = [member for member in members if type(member) is list or type(member) is dict]
+        if level and not levels_left:
+            raise _too_deep(max_depth)
         levels_left -= 1
     for container, place in large:
         container[place] = _double_of(container[place], value, names_it=containers <= _MOST_SEARCHED)
     return whole[0]
+
+
+def _large_integers(containers: list[Any], members: list[Any]) -> list[tuple[Any, Any]]:
+    """Those in lists and objects, each with its place. `members`: all that is in them."""
+    if all(-MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER for member in members if type(member) is int):
+        return []
+    return [
+        (container, place)
+        for container in containers
+        for place, member in (container.items() if type(container) is dict else enumerate(container))
+        if type(member) is int and not -MAX_EXACT_INTEGER <= member <= MAX_EXACT_INTEGER
+    ]
 
 
 def _double_of(integer: int, root: JsonValue, *, names_it: bool) -> float:
