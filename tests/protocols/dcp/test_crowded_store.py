@@ -41,7 +41,8 @@ class CrowdedStore(RuleBasedStateMachine):
     def request(self, peer: Address, owners: tuple[Address, ...], dated: float) -> RequestUse:
         name = self.name()
         payload = f"payload {name}" if owners else ""
-        return RequestUse(peer, name, name, owners, name, self.now, 5000, payload, dated)
+        bearers = frozenset({peer, *self.people}) if owners else frozenset()
+        return RequestUse(peer, name, name, owners, name, self.now, 5000, payload, dated, bearers)
 
     def use(self, use: NonceUse | RequestUse) -> bool:
         """Whether it counts."""

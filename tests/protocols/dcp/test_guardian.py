@@ -66,9 +66,11 @@ def unanswered(bank: Bank, data: bytes) -> Reason:
     return caught.value.reason
 
 
-def cheque(by: EthereumKey = OWNER, to: EthereumKey = WES, guardian: EthereumKey = US, **validity: Any) -> Json:
+def cheque(
+    by: EthereumKey = OWNER, to: EthereumKey = WES, guardian: EthereumKey = US, *others: EthereumKey, **validity: Any
+) -> Json:
     """A payload and its authorization, written by an owner for somebody else."""
-    allow = [Allowance(by.address, guardian.address, to.address)]
+    allow = [Allowance(by.address, guardian.address, bearer.address) for bearer in (to, *others)]
     known = {"time": int(NOW), "stamp": "cheque 7", "ttl": 60, **validity}
     payload = new_payload("withdraw", 1_000_000, allow=allow, validity=known)
     body = request_body(NewRequest(payload, (by,)), payload, "unused", hex_prefix=False)
@@ -579,6 +581,16 @@ def test_a_request_that_a_store_may_have_forgotten_is_not_performed_and_a_later_
     assert len(full.done) == 1
     peer.now += 1
     assert code(peer.send(peer.request())) == ""
+
+
+def test_a_cheque_that_one_bearer_may_have_presented_is_refused_to_the_other_and_no_other_cheque_is(bank: Bank) -> None:
+    small = bank.restarted(store=MemoryStore(max_rows=40))
+    wes, jack = Peer.connected(small, WES), Peer.connected(small, JACK)
+    assert code(wes.send(wes.request(**cheque(OWNER, WES, US, JACK)))) == ""
+    for _ in range(20):
+        wes.send(wes.request(keys=(WES,)))
+    assert code(jack.send(jack.request(**cheque(OWNER, WES, US, JACK)))) == str(DCP_STORE_FULL)
+    assert code(jack.send(jack.request(**cheque(OWNER, JACK, stamp="cheque 8")))) == ""
 
 
 # --- authorization ---------------------------------------------------------------------------------------------------

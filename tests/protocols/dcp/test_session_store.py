@@ -191,17 +191,44 @@ def test_what_was_forgotten_before_its_time_is_refused_with_all_that_is_dated_no
 ) -> None:
     store = MemoryStore(max_rows=16)
 
-    def use(name: str, peer: Address, dated: float) -> None:
-        store.use_request(replace(REQUEST, peer=peer, id=name, stamp=name, mark=name, owners=owners, dated=dated))
+    def use(name: str, peer: Address, dated: float, *bearers: Address) -> None:
+        request = replace(REQUEST, peer=peer, owners=owners, dated=dated, bearers=frozenset(bearers))
+        store.use_request(replace(request, id=name, stamp=name, mark=name))
 
     for number, dated in enumerate((19, 9, 8, *[30] * (14 if owners else 6))):
         use(f"{number}", WES, dated)
-    # Whoever signed for one bearer may have signed for another one, too.
-    for peer, dated in [(WES, 10), (WES, 19), *([(JACK, 19)] if owners else [])]:
+    # Whoever may present an authorization may have presented this one.
+    for peer, dated, bearers in [(WES, 10, ()), (WES, 19, ()), *([(JACK, 19, (JACK, WES))] if owners else [])]:
         with pytest.raises(NotNowError) as caught:
-            use("another", peer, dated)
+            use("another", peer, dated, *bearers)
         assert caught.value.reason is DCP_STORE_FULL
-    use("of another peer", JACK, 19.5 if owners else 1)
+    use("of another peer", JACK, 1, JACK)
+
+
+def test_a_stranger_who_authorizes_any_number_of_requests_keeps_nobody_out() -> None:
+    """By as many keys as a request may have, dated as far ahead as the clocks may differ."""
+    store = MemoryStore(max_rows=400)
+    cheque = replace(REQUEST, owners=(JACK,), peer=JACK, dated=50, payload="cheque", bearers=frozenset({JACK, ONES}))
+    store.use_request(cheque)
+    for number in range(200):
+        keys = tuple(Address(f"key {number} {each}") for each in range(16))
+        name = f"{number}"
+        flood = replace(REQUEST, peer=WES, owners=keys, dated=110, payload=name, bearers=frozenset({WES, JACK}))
+        with suppress(NotNowError):
+            store.use_request(replace(flood, id=name, stamp=name, mark=name))
+    assert request_refused(store, replace(cheque, peer=ONES, id="again", mark="again")) is DCP_DUPLICATE
+    for dated in (100, 40):
+        name = f"honest {dated}"
+        honest = replace(cheque, peer=ONES, id=name, stamp=name, mark=name, payload=name, dated=dated)
+        store.use_request(honest)
+
+
+def test_a_revocation_that_may_have_been_forgotten_counts_against_whoever_comes() -> None:
+    store = MemoryStore(max_rows=16)
+    for number in range(17):
+        store.revoke(replace(REQUEST, stamp=f"{number}", dated=100))
+    with pytest.raises(NotNowError):
+        store.use_request(replace(REQUEST, peer=JACK, stamp="0", dated=100, mark="another"))
 
 
 def test_an_id_that_may_have_been_forgotten_is_refused_with_another_stamp_of_an_owner() -> None:

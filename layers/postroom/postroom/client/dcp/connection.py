@@ -60,12 +60,16 @@ def memory_of(key: EthereumKey, store: ConnectionStore | None, limits: ReceiveLi
     """The memory of the entity with a key, for all its connections: a stamp counts once in all of them.
 
     `store` None: in this process, which does not know what it received before it began, and so receives no request
-    until that is over (DCP: Target Startup Notes, 2).
+    until that is over (DCP: Target Startup Notes, 2). Raises ValueError: connections that share a store in memory would
+    remember stamps for different times.
     """
+    if isinstance(store, MemoryStore):
+        store.remember_by(*(limits or ReceiveLimits()).widest)
     if store is not None:
         return Memory(store, limits)
     remembered, since = _process_memory(key.address)
     limits = limits or ReceiveLimits()
+    remembered.remember_by(*limits.widest)
     longest = limits.ttl.max + 2 * limits.slop
     return Memory(remembered, replace(limits, not_before=max(limits.not_before, since + longest)))
 

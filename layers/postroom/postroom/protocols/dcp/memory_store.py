@@ -14,6 +14,7 @@ from postroom.protocols.dcp.reasons import (
     DCP_STORE_FULL,
 )
 from postroom.protocols.dcp.session_store import NonceUse, RequestUse, row_digest, stamp_digests
+from postroom.protocols.dcp.validity import TtlLimits
 
 MAX_ROWS: Final = 100_000
 """Of each kind, some 300 bytes each."""
@@ -109,10 +110,13 @@ class MemoryStore:
     - Sessions: the peers with most lose those that they used longest ago (DCP_SESSION_OVER).
     - Ids, and stamps of requests that nobody authorized: the peers with most lose the first ones. Requests of these
       peers that are dated no later than the lost ones are refused (DCP_STORE_FULL).
-    - Stamps of owners, and authorized payloads: the first ones are lost. They may have more than one bearer, so that
-      everybody's authorized requests that are dated no later are refused (DCP_STORE_FULL). Strangers who send as many
-      in a minute as are remembered make cheques count for a minute only: where cheques must count longer, use more
-      rows, or another store.
+    - Stamps of owners, and authorized payloads: the peers who presented most lose the first ones. Authorized requests
+      that one of these peers may present, and that are dated no later, are refused (DCP_STORE_FULL), whoever presents
+      them. An owner who gives one stamp to two payloads, for different peers, must not rely on it here: it may count
+      for each of them, once the first one has presented so many others.
+
+    Of more peers than an eighth of the rows, all count as one. So strangers with as many keys, who date requests ahead,
+    keep out newcomers while they go on, and for as long afterwards as the clocks may differ.
     """
 
     def __init__(self, *, max_rows: int = MAX_ROWS) -> None:
@@ -120,6 +124,19 @@ class MemoryStore:
         self._own: RowsOfOneKind[_Used] = RowsOfOneKind(max_rows)
         self._authorized: RowsOfOneKind[_Used] = RowsOfOneKind(max_rows)
         self._next_sweep = 0.0
+        self._remembers_by: tuple[TtlLimits, float] | None = None
+
+    def remember_by(self, ttl: TtlLimits, slop: float) -> None:
+        """State the ttl and the slop by which stamps are remembered. Raises ValueError: they were others before.
+
+        Otherwise a request would count again at an end that grants it more time than the one that received it.
+        """
+        if self._remembers_by not in (None, (ttl, slop)):
+            raise ValueError(
+                "connections that share a store must remember stamps equally long: give them the same ttl and slop,"
+                " or the same widest_ttl and widest_slop"
+            )
+        self._remembers_by = ttl, slop
 
     def __len__(self) -> int:
         """How many sessions, ids and stamps are remembered."""
@@ -149,17 +166,18 @@ class MemoryStore:
         if self._own.may_be_lost(use.peer, use.dated):
             raise NotNowError(DCP_STORE_FULL)
         self._own.put(name, _used(use, use.peer))
-        self._take_stamps(use)
+        self._take_stamps(use, use.peer)
 
     def revoke(self, use: RequestUse) -> None:
         """Remember the stamp of a request that is revoked, and no id; see SessionStore."""
         self._sweep(use.now)
         self._check_stamps(use)
-        self._take_stamps(use)
+        # Its bearers are not known: if it is lost, whoever presents an authorization may present this one.
+        self._take_stamps(use, _ALL)
 
     def give_back(self, use: RequestUse) -> None:
         """Forget the use of an id and a stamp, if it is still this one."""
-        kind, _ = self._stamps_of(use)
+        kind = self._stamps_of(use)
         for of, key in ((self._own, row_digest("id", use.peer, use.id)), *((kind, key) for key in stamp_digests(use))):
             if key in of.rows and of.rows[key].mark == use.mark:
                 del of.rows[key]
@@ -171,20 +189,19 @@ class MemoryStore:
             rows[key] = replace(rows[key], closed=True)
 
     def _check_stamps(self, use: RequestUse) -> None:
-        kind, of = self._stamps_of(use)
+        kind = self._stamps_of(use)
         if any(self._is_taken(kind, key, use) for key in stamp_digests(use)):
             raise TheirError(DCP_DUPLICATE)
-        if kind.may_be_lost(of, use.dated):
+        if any(kind.may_be_lost(bearer, use.dated) for bearer in (use.peer, *use.bearers)):
             raise NotNowError(DCP_STORE_FULL)
 
-    def _take_stamps(self, use: RequestUse) -> None:
-        kind, of = self._stamps_of(use)
+    def _take_stamps(self, use: RequestUse, of: str) -> None:
+        kind = self._stamps_of(use)
         for key in stamp_digests(use):
             kind.put(key, _used(use, of))
 
-    def _stamps_of(self, use: RequestUse) -> tuple[RowsOfOneKind[_Used], str]:
-        """Where the stamps of a request are, and of whom."""
-        return (self._authorized, _ALL) if use.owners else (self._own, use.peer)
+    def _stamps_of(self, use: RequestUse) -> RowsOfOneKind[_Used]:
+        return self._authorized if use.owners else self._own
 
     @staticmethod
     def _is_taken(kind: RowsOfOneKind[_Used], key: bytes, use: RequestUse) -> bool:

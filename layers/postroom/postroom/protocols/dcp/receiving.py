@@ -76,7 +76,7 @@ class ReceiveLimits:
 
     def forgets_at(self, validity: Validity) -> float:
         """When the stamp of a request with this validity can be forgotten, in seconds since the epoch."""
-        return forget_at(validity, self.widest_ttl or self.ttl, self._widest_slop)
+        return forget_at(validity, *self.widest)
 
     def revoked_until(self, validity: Validity, now: float) -> float:
         """How long the stamp of a request that is revoked must be remembered, in seconds since the epoch.
@@ -84,14 +84,15 @@ class ReceiveLimits:
         Whoever revokes it may not know its ttl, so it may be the longest one. `validity`: of that request. Raises
         TheirError(DCP_TIME_TRAVEL): it is dated later than the longest ttl from now.
         """
-        longest = (self.widest_ttl or self.ttl).max
-        if validity.time > now + longest:
-            raise TheirError(DCP_TIME_TRAVEL, f"what is revoked may be dated {longest:g} s from now, and no later")
-        return max(validity.time, now) + longest + self._widest_slop
+        ttl, slop = self.widest
+        if validity.time > now + ttl.max:
+            raise TheirError(DCP_TIME_TRAVEL, f"what is revoked may be dated {ttl.max:g} s from now, and no later")
+        return max(validity.time, now) + ttl.max + slop
 
     @property
-    def _widest_slop(self) -> float:
-        return self.slop if self.widest_slop is None else self.widest_slop
+    def widest(self) -> tuple[TtlLimits, float]:
+        """The ttl and the slop by which stamps are remembered."""
+        return self.widest_ttl or self.ttl, self.slop if self.widest_slop is None else self.widest_slop
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,7 @@ class Admitted:
             self.until,
             payload,
             self.validity.time,
+            frozenset(allowance.accessor for allowance in self.request.payload.allow) if owners else frozenset(),
         )
 
 

@@ -39,7 +39,7 @@ class RequestUse:
     `peer`: whose id it is. `owners`: whose stamp it is; none: the stamp is in the space that all requests share
     that nobody authorized. `payload`: a digest of the authorized payload, so that it does not count again with other
     signatures; "": its owner is the same whoever signed it. `mark`: unique to this request in this run; `until`: how
-    long it is remembered; `dated`: when its sender says it was made.
+    long it is remembered; `dated`: when its sender says it was made. `bearers`: who may have presented it before.
     """
 
     peer: Address
@@ -51,6 +51,7 @@ class RequestUse:
     until: float
     payload: str = ""
     dated: float = 0.0
+    bearers: frozenset[Address] = frozenset()
 
 
 def row_digest(kind: str, owner: str, text: str) -> bytes:
