@@ -55,6 +55,37 @@ _SILENT: Final = Attack(
 )
 
 
+_DELAY_SECONDS: Final = 0.9
+"""The delay of each answer of a slow zone. A look-up takes two of them: more than the second that a batch has."""
+_SPENT_AFTER_SECONDS: Final = 15.0
+"""When each process has spent on the domain what it may in a minute."""
+
+
+def _delegate_slow(office: Office) -> None:
+    office.stack.tree.put(_EVIL, "@ IN A 127.0.0.1\n")
+    for number in range(SILENT_ZONES):
+        office.stack.tree.put(_zone(number), "@ IN A 127.0.0.1\n")
+    office.stack.dns.slow_down(_DELAY_SECONDS, *map(_zone, range(SILENT_ZONES)), *office.new_senders)
+
+
+_SLOW: Final = Attack(
+    "6 forged messages a second, each in the name of another slow zone below one domain; new senders are slow, too",
+    {
+        "what the look-ups of a domain may take": (
+            Edit(
+                "layers/postroom/postroom/pipeline/look_ups.py",
+                "SECONDS_OF_A_DOMAIN: Final = 10.0",
+                "SECONDS_OF_A_DOMAIN: Final = 1e9",
+            ),
+        )
+    },
+    _forge,
+    6,
+    _delegate_slow,
+    first_seconds=_SPENT_AFTER_SECONDS,
+)
+
+
 # --- forged mail whose senders' hosts never answer --------------------------------------------------------------------
 _HOSTS: Final = 50
 _FEW_HOSTS: Final = 5
@@ -295,6 +326,7 @@ _STRANGERS_OVER_DCP: Final = Attack(
 
 ATTACKS: Final = (
     _SILENT,
+    _SLOW,
     _FEEDBACK,
     _FAILING,
     _SYNCHRONOUS,

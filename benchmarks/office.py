@@ -79,12 +79,12 @@ class Office:
         self.domain, self.partner = f"{name}.example", f"{name}-partner.example"
         self.key = PrivateKey.generate("ed25519")
         self.owner_key = EthereumKey.generate()
-        new_domains = [f"{name}-new{number}.example" for number in range(newcomers)]
-        self._newcomers = iter(new_domains)
+        self.new_senders = [f"{name}-new{number}.example" for number in range(newcomers)]
+        self._newcomers = iter(self.new_senders)
         self._proven = f"{name}-proven.example"
         self._misled = f"{name}-misled.example"
         self._told_at: dict[str, float] = {}
-        for domain in (self._proven, self._misled, *new_domains):
+        for domain in (self._proven, self._misled, *self.new_senders):
             stack.tree.put(domain, zone_line(NLWEB.key_name(domain, SELECTOR), record_text(self.key.public)) + "\n")
         self.deployment = stack.deploy(name, parameters)
         self.storage = Deployment(read_outputs(self.deployment.outputs), self.deployment.client).storage

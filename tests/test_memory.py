@@ -41,7 +41,7 @@ from postroom.net.https import MAX_RESPONSE_BYTES, HttpsResponse
 from postroom.outbound.feedback_buffers import MAX_REPLY_BYTES, FeedbackBuffers, GraphDomain
 from postroom.outbound.outbox_messages import Outgoing
 from postroom.outbound.queue_messages import read_queue_message
-from postroom.pipeline import dm3_inbox, silent_zones
+from postroom.pipeline import dm3_inbox, look_ups, silent_zones
 from postroom.pipeline.claim_details import Details, Dm3Details, NlwebDetails
 from postroom.pipeline.claims import Claim, QueuedClaim, pack
 from postroom.pipeline.dead_letters import DEAD_LETTERS_AT_ONCE, DeadLetter
@@ -73,6 +73,7 @@ def grown_in_the_second_half(monkeypatch: pytest.MonkeyPatch, max_names: int) ->
     """Bytes that are held more at the end than half way, of different senders; the entries of the largest cache."""
     monkeypatch.setattr(keys, "KeepTimes", partial(KeepTimes, max_names=max_names))
     monkeypatch.setattr(silent_zones, "MAX_ZONES", max_names)
+    monkeypatch.setattr(look_ups, "MOST_DOMAINS", max_names)
     monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)  # pytest keeps what is logged
     before = {id(each) for each in caches()}
     with lone_worker() as worker:

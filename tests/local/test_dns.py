@@ -332,6 +332,23 @@ def test_a_paused_server_is_silent_and_counts(transport):
         assert ask(server, "x.example", transport=transport).rcode() == dns.rcode.NXDOMAIN
 
 
+@pytest.mark.parametrize("transport", [dns.query.udp, dns.query.tcp])
+def test_a_slow_zone_is_answered_after_a_delay(transport):
+    with DnsServer(ZoneTree()) as server:
+        server.slow_down(0.2, "slow.example")
+        began = time.monotonic()
+        assert ask(server, "x.slow.example", transport=transport).rcode() == dns.rcode.NXDOMAIN
+        assert time.monotonic() - began >= 0.2
+
+
+def test_only_a_slow_zone_is_answered_after_a_delay():
+    server = DnsServer(ZoneTree())
+    server.slow_down(0.2, "slow.example")
+    assert server.delay_seconds(query("slow.example").to_wire()) == 0.2
+    others = (query("x.example").to_wire(), query("slow.example", DS).to_wire(), b"no query")
+    assert [server.delay_seconds(each) for each in others] == [0, 0, 0]
+
+
 def test_a_zone_put_while_serving_is_served():
     tree = ZoneTree()
     with DnsServer(tree) as server:

@@ -10,6 +10,8 @@ import struct
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from typing import Self, cast
 
 import dns.exception
@@ -57,6 +59,8 @@ class DnsServer:
         self.port = port
         self.queries: Counter[tuple[str, str]] = Counter()
         self._paused: list[dns.name.Name] = []
+        self._slow: list[dns.name.Name] = []
+        self._delay_seconds = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
@@ -77,10 +81,20 @@ class DnsServer:
         """Answer again."""
         self._paused = []
 
-    def _is_paused(self, name: dns.name.Name, rdtype: RdataType) -> bool:
-        is_at_cut = rdtype == DS and name != dns.name.root
-        place = name.parent() if is_at_cut else name
-        return any(place.is_subdomain(zone) for zone in self._paused)
+    def slow_down(self, delay_seconds: float, *zones: str) -> None:
+        """Answer for these zones after a delay, as for those that are slow already."""
+        self._slow += [dns.name.from_text(zone) for zone in zones]
+        self._delay_seconds = delay_seconds
+
+    def delay_seconds(self, wire: bytes) -> float:
+        """The delay of the answer to a query."""
+        if not self._slow:
+            return 0.0
+        try:
+            question = dns.message.from_wire(wire).question[0]
+        except (dns.exception.DNSException, IndexError):
+            return 0.0
+        return self._delay_seconds if _is_in(self._slow, question.name, question.rdtype) else 0.0
 
     def start(self) -> Self:
         """Bind both sockets (after this, `port` is known) and serve. Raises `OSError`."""
@@ -135,7 +149,7 @@ class DnsServer:
             return response.to_wire()
         name, rdtype = query.question[0].name, query.question[0].rdtype
         self.queries[str(name), rdtype.name] += 1
-        if self._is_paused(name, rdtype):
+        if _is_in(self._paused, name, rdtype):
             return None
         response.flags |= query.flags & dns.flags.CD
         wants_signatures = bool(query.ednsflags & dns.flags.DO)
@@ -162,6 +176,12 @@ class DnsServer:
         return response.to_wire()
 
 
+def _is_in(zones: Sequence[dns.name.Name], name: dns.name.Name, rdtype: RdataType) -> bool:
+    is_at_cut = rdtype == DS and name != dns.name.root
+    place = name.parent() if is_at_cut else name
+    return any(place.is_subdomain(zone) for zone in zones)
+
+
 class _Datagrams(asyncio.DatagramProtocol):
     def __init__(self, server: DnsServer) -> None:
         self._server = server
@@ -174,7 +194,9 @@ class _Datagrams(asyncio.DatagramProtocol):
         reply = self._server.reply(data, udp=True)
         if reply is not None:
             # In Python 3.11 the transport of datagrams is not yet an instance of DatagramTransport.
-            cast("asyncio.DatagramTransport", self._transport).sendto(reply, addr)
+            transport = cast("asyncio.DatagramTransport", self._transport)
+            send = partial(transport.sendto, reply, addr)
+            asyncio.get_running_loop().call_later(self._server.delay_seconds(data), send)
 
 
 class _Stream(asyncio.Protocol):
@@ -196,10 +218,11 @@ class _Stream(asyncio.Protocol):
             end = 2 + struct.unpack("!H", self._received[:2])[0]
             if len(self._received) < end:
                 break
-            reply = self._server.reply(self._received[2:end], udp=False)
-            self._received = self._received[end:]
+            query, self._received = self._received[2:end], self._received[end:]
+            reply = self._server.reply(query, udp=False)
             if reply is not None:
-                self._transport.write(struct.pack("!H", len(reply)) + reply)
+                send = partial(self._transport.write, struct.pack("!H", len(reply)) + reply)
+                asyncio.get_running_loop().call_later(self._server.delay_seconds(query), send)
 
 
 def _bind(host: str, port: int) -> tuple[socket.socket, socket.socket]:

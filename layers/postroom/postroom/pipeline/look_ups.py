@@ -7,7 +7,7 @@ opens a mailbox, one of the mailbox API. The other runs are for what is only che
 The worker judges a batch in passes, each with more time for look-ups than the one before, and files what a pass decides
 before the next one begins. Strangers choose which servers are asked: below a domain that they own, they make up any
 number of names that are not, or slowly, answered for. So at most two look-ups below one registrable domain wait at a
-time, and when two have taken long, whatever came of them, no other is begun for a minute. A domain that proved a key is
+time, and all of them together take ten seconds in a minute, whatever came of them. A domain that proved a key is
 counted by itself.
 """
 
@@ -48,13 +48,17 @@ That of an owner may be in DNS, in ENS, and of a document, each of which takes 4
 
 OF_A_DOMAIN: Final = 2
 """The most look-ups below one registrable domain that wait at a time."""
+SECONDS_OF_A_DOMAIN: Final = 10.0
+"""What look-ups below one registrable domain take in a minute, by a leaky bucket; those that run when it is full go on.
+
+An honest one takes a tenth of a second.
+"""
 SLOW_SECONDS: Final = 0.5
-LONG_SECONDS: Final = 2.0
-"""A look-up that takes so long is slow; or long, if it had all its time. Honest ones take a tenth of a second."""
+"""A look-up that takes so long is slow."""
 SLOW_FOR_SECONDS: Final = 60
 """How long the slow look-ups of a domain are remembered."""
 MOST_SLOW: Final = 6
-"""After so many slow look-ups in a minute, whatever their domains, a sparing pass begins none."""
+"""While so many domains are slow, a sparing pass begins no look-up."""
 LONGEST_WAIT_SECONDS: Final = 20.0
 """How long a look-up waits until fewer than two others are made: longer than one takes."""
 MOST_DOMAINS: Final = 1_000
@@ -68,7 +72,7 @@ class LookUpNeededError(Exception):
 class Patience:
     """What a pass has for look-ups: `seconds` for all of them together; inf: for each as long as its own limits say.
 
-    `is_sparing`: none is begun after MOST_SLOW slow ones.
+    `is_sparing`: none is begun while MOST_SLOW domains are slow.
     """
 
     seconds: float
@@ -81,11 +85,16 @@ A_SECOND_SPARINGLY: Final = Patience(1, is_sparing=True)
 UNLIMITED: Final = Patience(inf)
 
 
-class _Slow(NamedTuple):
-    """The slow look-ups of a domain, and the long ones of them."""
+class _Use(NamedTuple):
+    """What the look-ups of a domain have taken: `seconds` are in its bucket at the time `at`."""
 
-    all: int = 0
-    long: int = 0
+    seconds: float
+    at: float
+    slow_until: float
+
+    def seconds_at(self, now: float) -> float:
+        """What has not leaked out of the bucket since."""
+        return max(0.0, self.seconds - (now - self.at) * SECONDS_OF_A_DOMAIN / 60)
 
 
 class LookUps:
@@ -97,8 +106,8 @@ class LookUps:
         self._is_sparing = False
         self._changed = Condition()
         self._running: Counter[str] = Counter()
-        self._slow: Cache[_Slow] = Cache(MOST_DOMAINS)
-        self._latest_slow: deque[float] = deque(maxlen=MOST_SLOW)
+        self._uses: Cache[_Use] = Cache(MOST_DOMAINS)
+        self._fell_slow: deque[float] = deque(maxlen=MOST_SLOW)
 
     def allow(self, patience: Patience) -> None:
         """Begin a pass."""
@@ -151,7 +160,7 @@ class LookUps:
         with self._changed:
             until = min(self._until, self._clock() + LONGEST_WAIT_SECONDS)
             while True:
-                self._check_slow(domain)
+                self._check_use(domain)
                 if self._running[domain] < OF_A_DOMAIN:
                     break
                 if not self._changed.wait(until - self._clock()):
@@ -159,18 +168,19 @@ class LookUps:
                     raise NotNowError(TOO_MANY_LOOK_UPS, f"other names below {domain} are being looked up")
             self._running[domain] += 1
 
-    def _check_slow(self, domain: str) -> None:
+    def _check_use(self, domain: str) -> None:
         now = self._clock()
-        slow = self._slow_of(domain, now)
-        is_spent = len(self._latest_slow) == MOST_SLOW and self._latest_slow[0] > now - SLOW_FOR_SECONDS
-        if self._until < inf and (slow.all or (self._is_sparing and is_spent)):
+        use = self._use_of(domain, now)
+        is_spent = use.seconds_at(now) >= SECONDS_OF_A_DOMAIN
+        are_many_slow = len(self._fell_slow) == MOST_SLOW and self._fell_slow[0] > now - SLOW_FOR_SECONDS
+        if self._until < inf and (is_spent or use.slow_until > now or (self._is_sparing and are_many_slow)):
             raise LookUpNeededError
-        if slow.long >= OF_A_DOMAIN:
+        if is_spent:
             raise NotNowError(TOO_MANY_LOOK_UPS, f"look-ups below {domain} take long")
 
-    def _slow_of(self, domain: str, now: float) -> _Slow:
-        kept = self._slow.get(domain, now)
-        return kept.value if kept else _Slow()
+    def _use_of(self, domain: str, now: float) -> _Use:
+        kept = self._uses.get(domain, now)
+        return kept.value if kept else _Use(0.0, now, now)
 
     def _leave(self, domain: str, seconds: float) -> None:
         now = self._clock()
@@ -178,11 +188,16 @@ class LookUps:
             self._running[domain] -= 1
             if not self._running[domain]:
                 del self._running[domain]
+            use = self._use_of(domain, now)
+            slow_until = use.slow_until
             if seconds >= SLOW_SECONDS:
-                slow = self._slow_of(domain, now)
-                slow = _Slow(slow.all + 1, slow.long + (seconds >= LONG_SECONDS))
-                self._slow.put(domain, CacheEntry(slow, now, now + SLOW_FOR_SECONDS))
-                self._latest_slow.append(now)
+                if slow_until <= now:
+                    # Once for each domain: one alone must not end the look-ups of all others.
+                    self._fell_slow.append(now)
+                slow_until = now + SLOW_FOR_SECONDS
+            taken = use.seconds_at(now) + seconds
+            forgotten = max(slow_until, now + taken * 60 / SECONDS_OF_A_DOMAIN)
+            self._uses.put(domain, CacheEntry(_Use(taken, now, slow_until), now, forgotten))
             self._changed.notify_all()
 
 
