@@ -9,12 +9,20 @@ from typing import Any
 import pytest
 from tests.aws import template
 from tests.cli.conftest import Postroom
+from tests.cost.strangers import (
+    HTTP_UNIT,
+    SOCKET_UNIT,
+    dcp,
+    dcp_messages_over_sockets,
+    open_sockets,
+    socket_messages,
+    sockets_held,
+)
 
 from postroom.cost import counted
-from postroom.cost.items import GB, HEADER_BYTES, MONTH_SECONDS, PLATFORM_BYTES, PLATFORM_LINES, log_bytes
-from postroom.cost.prices import OURS, read_prices
+from postroom.cost.items import MONTH_SECONDS
+from postroom.cost.prices import OURS
 from postroom.http.dcp_service import MAX_MESSAGE_BYTES
-from postroom.http.rate_limit import NEWCOMERS_PER_SECOND
 from postroom.runtime.socket_events import MAX_SOCKET_BYTES
 from postroom.storage.aws.queue import MAX_BODY_BYTES
 
@@ -417,46 +425,28 @@ def test_the_page_has_the_cost_that_strangers_can_cause(bill: Any) -> None:
     assert f"**${refused / a_month * 1e6:.2f}** a million, which is ${refused:,.0f} a month" in PROSE
 
 
-NEW_SOCKETS_PER_SECOND = 500
-SOCKET_IDLE_SECONDS = 600
-"""Quotas of API Gateway: how many WebSockets an account opens, and when one that is not used is closed."""
-HTTP_UNIT, SOCKET_UNIT = 512 * 1024, 32 * 1024
-"""The bytes of a message that are metered as one."""
-
-
 def test_the_page_has_the_cost_that_strangers_can_cause_over_dcp() -> None:
-    at = {name: said["Default"] for name, said in template()["Parameters"].items()}
-    prices, throttle = read_prices(OURS, "us-east-1"), at["ThrottlingRate"]
-    runs, memory_gb = at["DcpReservedConcurrency"], template()["Globals"]["Function"]["MemorySize"] / 1024
-    messages, reads = throttle * 3600, runs * NEWCOMERS_PER_SECOND * counted.DCP_LOOK_READS * 3600
-    millions = messages / 1e6
-    logged = log_bytes(counted.DCP_REFUSALS_LOG_LINES, counted.DCP_REFUSALS_LOG_BYTES)
-    logged += log_bytes(PLATFORM_LINES, PLATFORM_BYTES)
-    api, started = millions * prices.http_api_per_million, millions * prices.lambda_per_million
-    running = runs * memory_gb * 3600 * prices.lambda_per_gb_second
-    writes = millions * counted.DCP_MESSAGE_WRITES * prices.dynamodb_writes_per_million
-    looked_up = reads / 1e6 * prices.dynamodb_reads_per_million
-    logs = messages * logged / GB * (prices.logs_per_gb + prices.logs_per_gb_month)
-    answers = messages * (counted.DCP_REFUSALS_ANSWER_BYTES + HEADER_BYTES) / GB * prices.out_per_gb
-    over_https = api + started + running + writes + looked_up + logs + answers
+    over_https = dcp()
     assert (
-        f"that is **${over_https:.2f}** an hour: ${api:.2f} for the API, ${started + running:.2f} for Lambda, "
-        f"${writes:.2f} for the writes, ${looked_up:.2f} for the reads, ${logs:.2f} for the logs, "
-        f"${answers:.2f} for the answers."
+        f"that is **${over_https.all:.2f}** an hour: ${over_https.api:.2f} for the API, "
+        f"${over_https.started + over_https.running:.2f} for Lambda, ${over_https.writes:.2f} for the writes, "
+        f"${over_https.reads:.2f} for the reads, ${over_https.logs:.2f} for the logs, "
+        f"${over_https.answers:.2f} for the answers."
     ) in PROSE
-    of_the_largest = api * math.ceil(MAX_MESSAGE_BYTES / HTTP_UNIT)
+    of_the_largest = over_https.api * math.ceil(MAX_MESSAGE_BYTES / HTTP_UNIT)
     assert f"then the API is ${of_the_largest:.2f} of it." in PROSE
-    metered = math.ceil(MAX_SOCKET_BYTES / SOCKET_UNIT) + math.ceil(counted.DCP_REFUSALS_ANSWER_BYTES / SOCKET_UNIT)
-    sent = millions * metered * prices.socket_messages_per_million
-    sockets = (NEW_SOCKETS_PER_SECOND + throttle) * SOCKET_IDLE_SECONDS
-    held = sockets * 60 / 1e6 * prices.socket_minutes_per_million
-    over_sockets = sent + held + started + writes + logs
-    over_sockets += messages * counted.DCP_REFUSALS_ANSWER_BYTES / GB * prices.out_per_gb
+    sent = socket_messages(
+        math.ceil(MAX_SOCKET_BYTES / SOCKET_UNIT) + math.ceil(counted.DCP_REFUSALS_ANSWER_BYTES / SOCKET_UNIT)
+    )
+    pings, held = socket_messages(2), sockets_held()
+    over_sockets = dcp_messages_over_sockets() + pings + held
     assert f"It adds **${over_sockets:.2f}** an hour at most: ${sent:.2f} for messages" in PROSE
-    assert f"${held:.2f} for open WebSockets" in PROSE
-    assert f"are ${2 * millions * prices.socket_messages_per_million:.2f}." in PROSE
-    assert f"{sockets:,} are open at most" in PROSE
-    assert f"together is ${over_https - api + of_the_largest + over_sockets:.2f} an hour." in PROSE
+    assert f"${pings:.2f} for pings; ${held:.2f} for open WebSockets" in PROSE
+    assert f"{open_sockets():,} are open at most" in PROSE
+    together = over_https.all - over_https.api + of_the_largest + over_sockets
+    assert f"together is ${together:.2f} an hour." in PROSE
+    security = " ".join((DOCS / "SECURITY.md").read_text(encoding="utf-8").split())
+    assert f"The operator pays ${together:.0f} an hour at most for all that strangers send by DCP" in security
 
 
 def test_the_page_has_the_cost_of_compaction(bill: Any) -> None:

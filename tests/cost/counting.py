@@ -200,6 +200,25 @@ class CountedStack:
             assert all(register.acknowledge(row, int(time.time()) + 1) for row in rows)
         return counted
 
+    # ---- strangers ---------------------------------------------------------------------------------------------
+    def let_register(self, service: str) -> None:
+        """Let owners open mailboxes, from the next start of each function on, which is now."""
+        self.running.settings |= {"DM3_SELF_REGISTRATION": service}
+        self.running.end()
+
+    def ask_at(
+        self, routes: Sequence[str], function: str, method: str, path: str, body: bytes, headers: Mapping[str, str]
+    ) -> tuple[Counted, Any]:
+        """The counts of one request at one of these routes, whatever the answer, and the answer."""
+        given = {"content-type": "application/json", **headers}
+        event = http(method, f"https://{NLWEB.host(RECEIVER)}{path}", int(time.time()), body, given)
+        assert event["routeKey"].removeprefix("ANY ") in routes, event["routeKey"]
+        with self.counting() as counted:
+            answer = self._invoke(function, event)
+            counted.answer_bytes += len(answer["body"].encode())
+        self._bodies = []
+        return counted, answer
+
     # ---- the outbox --------------------------------------------------------------------------------------------
     @contextmanager
     def sending(self, folder: Path) -> Iterator[str]:

@@ -118,8 +118,11 @@ def envelope(number: int, at: int, body: JsonValue, subject: str = SUBJECT) -> d
     return sign(draft, published_key())
 
 
-def dm3_submit(at: int, text: str) -> dict[str, JsonValue]:
-    """A call that submits a message of ALICE to BOB, sealed with fixed keys and nonces, so that files do not change."""
+def dm3_submit(at: int, text: str, *, sender: str = ALICE, receiver: str = BOB) -> dict[str, JsonValue]:
+    """A call that submits a message, sealed with fixed keys and nonces, so that files do not change.
+
+    Whatever its `sender` and `receiver`, it is signed by ALICE, and for the key of BOB.
+    """
 
     def seal_to(plaintext: bytes, recipient: bytes) -> str:
         purpose = plaintext.decode() + recipient.hex()
@@ -132,8 +135,8 @@ def dm3_submit(at: int, text: str) -> dict[str, JsonValue]:
 
     alice = user_keys(ALICE)
     submitted = write_envelope(
-        sign_message(text, MessageMetadata(to=BOB, sender=ALICE, timestamp_ms=at * 1000), alice.signing),
-        delivery=DeliveryInformation(BOB, ALICE),
+        sign_message(text, MessageMetadata(to=receiver, sender=sender, timestamp_ms=at * 1000), alice.signing),
+        delivery=DeliveryInformation(receiver, sender),
         receiver_key=user_keys(BOB).encryption.public,
         service_key=user_keys(SERVICE).encryption.public,
         signing=alice.signing,

@@ -13,6 +13,9 @@ from postroom.http.request import HttpRequest
 
 S = TypeVar("S", bound=msgspec.Struct)
 
+MAX_FAULT_CHARACTERS: Final = 200
+"""Of what is wrong with a query: it may repeat a value, which has up to 10 kB and may become six times as long in JSON.
+"""
 _RANGE: Final = re.compile(r"bytes=(?:([0-9]{1,1000})-([0-9]{0,1000})|-([0-9]{1,1000}))", re.ASCII | re.IGNORECASE)
 _TAGS: Final = re.compile(r'(?:\A|,)[ \t]*(?:W/)?("[\x21\x23-\x7e]*")(?=[ \t]*(?:,|\Z))', re.ASCII)
 
@@ -22,7 +25,7 @@ def read_query(query: Mapping[str, str], shape: type[S]) -> S:
     try:
         return msgspec.convert(dict(query), shape, strict=False)
     except msgspec.ValidationError as error:
-        raise TheirError(NOT_A_REQUEST, f"query: {error}") from None
+        raise TheirError(NOT_A_REQUEST, f"query: {error}"[:MAX_FAULT_CHARACTERS]) from None
 
 
 def read_body(request: HttpRequest, media_type: str, shape: type[S]) -> S:
