@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -18,6 +19,7 @@ import typer
 from dns.exception import FormError
 from dns.rdtypes.ANY.TXT import TXT
 from tests.cli.conftest import Postroom
+from tests.core.test_shown_text import HOSTILE
 from tests.patience import PATIENCE
 from typer.testing import CliRunner
 
@@ -322,6 +324,42 @@ def test_an_interrupt_of_a_command_is_printed_once(
     monkeypatch.setattr("postroom.cli.app.app", failing(KeyboardInterrupt()))
     assert run_main(monkeypatch, "fail") == 130
     assert capsys.readouterr().err == "postroom: interrupted\n"
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)], ids=["people", "programs"])
+def test_what_a_command_logs_neither_controls_the_terminal_nor_begins_a_line(
+    monkeypatch: pytest.MonkeyPatch, option: tuple[str, ...]
+) -> None:
+    """Whichever library logs it: commands configure no logging, and Python's last resort is standard error."""
+    other = typer.Typer(cls=Commands)
+
+    @other.callback()
+    def _root() -> None:
+        pass
+
+    @other.command()
+    def logs(as_json: AsJson = False) -> None:
+        log = logging.getLogger("asyncio")
+        log.info("of no interest")
+        log.warning("%s", HOSTILE * 1000)
+        log.error("it failed", exc_info=ValueError(HOSTILE))
+
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    before = logging.lastResort
+    result = CliRunner().invoke(other, ["logs", *option])
+    assert (result.exit_code, result.stdout) == (0, "")
+    lines = result.stderr.removesuffix("\n").split("\n")
+    assert all(line.isprintable() for line in lines)
+    if option:
+        warning, error = (json.loads(line)["note"] for line in lines)
+        assert warning.isprintable()
+        assert error.startswith("it failed\n  ValueError: ")
+    else:
+        assert [line[:20] for line in lines if not line.startswith("  ")] == [
+            r"postroom: \x1b]0;owned\x07"[:20], "postroom: it failed",
+        ]  # fmt: skip
+        assert len(lines[0]) < 25_000
+    assert logging.lastResort is before
 
 
 def test_a_hint_is_a_member_in_json_and_part_of_the_sentence_otherwise() -> None:

@@ -1,10 +1,11 @@
 """`postroom dcp connect|send|present`, and cheques for the URL of a guardian: over TLS, at a guardian that records."""
 
 import json
+import logging
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -18,6 +19,7 @@ from tests.cli.served_api import ServedApi, serve
 from tests.client.dcp.ends import URL as POSTED_URL
 from tests.client.dcp.ends import PostedBank
 from tests.client.dcp.keystores import PASSPHRASE, keystore_of
+from tests.core.test_shown_text import HOSTILE
 from tests.protocols.dcp.guarded import JACK, OWNER, US, WES, Bank
 
 from postroom.cli.dcp import target
@@ -28,8 +30,11 @@ from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.crypto.keystore import lock
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse, problem
+from postroom.protocols.dcp.error_payload import ErrorPayload
 from postroom.protocols.dcp.reasons import DCP_ID_MISSING, DCP_OPERATION_UNKNOWN
 from postroom.protocols.dcp.receiving import ReceiveLimits
+from postroom.protocols.dcp.responses import answer_body, response_body
+from postroom.protocols.dcp.signed_message import sign_body
 
 URL = f"{HOST_URL}/dcp"
 KEYS = {"owner": OWNER, "wes": WES, "jack": JACK}
@@ -157,6 +162,30 @@ def test_a_target_that_cannot_be_reached_is_one_sentence(dcp: RunDcp, url: str, 
     result = dcp("connect", url)
     assert (result.exit_code, result.stdout) == (exit_, "")
     assert sentence in result.stderr
+
+
+@pytest.mark.parametrize("option", [(), ("--json",)], ids=["people", "programs"])
+def test_a_hostile_refusal_neither_controls_the_terminal_nor_begins_a_line(
+    dcp: RunDcp, served: ServedApi, monkeypatch: pytest.MonkeyPatch, option: tuple[str, ...]
+) -> None:
+    """Also what is logged: commands configure no logging, and Python's last resort is standard error."""
+
+    def refuse(reply: HttpResponse) -> HttpResponse:
+        connect = json.loads(reply.body)["body"]
+        refused = response_body(connect["id"], ErrorPayload("Error", HOSTILE * 1000, HOSTILE), now=0, dcpsid=None)
+        return replace(reply, body=sign_body(answer_body([refused], dcpsid=None, nonce=None, batch_id=None), JACK))
+
+    served.change = refuse
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    result = dcp("connect", URL, *option)
+    assert (result.exit_code, result.stdout) == (Exit.REFUSED, "")
+    lines = result.stderr.removesuffix("\n").split("\n")
+    assert len(lines) == 2, "what is logged, and the error"
+    assert all(line.isprintable() for line in lines)
+    if option:
+        assert [list(json.loads(line)) for line in lines] == [["note"], ["error"]]
+    else:
+        assert all(line.startswith("postroom: ") for line in lines)
 
 
 # --- send ------------------------------------------------------------------------------------------------------------

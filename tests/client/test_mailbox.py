@@ -344,9 +344,9 @@ def test_an_error_has_the_reason_of_the_mailbox_api(
     mailbox = opened(retries=Retries(1))
     api.file(TEXT)
     monkeypatch.setattr(api.objects, "get_range", away)
-    with pytest.raises(UnavailableError, match="The store could not be used") as later:
+    with pytest.raises(UnavailableError, match="What is in the mailbox could not be read") as later:
         list(mailbox.unread())
-    assert (later.value.reason, later.value.retry_after) == ("StoreUnavailable", 5)
+    assert (later.value.reason, later.value.retry_after) == ("ContentUnavailable", 5)
 
 
 @over_http

@@ -11,8 +11,10 @@ import jwt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.test_shown_text import HOSTILE
 from tests.patience import PATIENCE
 
+from postroom.api.schemas import Message
 from postroom.client.challenge import ChallengeError, check_challenge
 from postroom.client.mailbox.core import Core
 from postroom.client.mailbox.errors import (
@@ -20,9 +22,11 @@ from postroom.client.mailbox.errors import (
     RefusedError,
     UnavailableError,
     UnexpectedAnswerError,
+    UnreadableMessageWarning,
     UntrustedHostError,
 )
 from postroom.client.mailbox.exchange import Answer, MailboxRequest, MailboxResponse, NoAnswer, Steps, T
+from postroom.client.mailbox.message_view import ShownMessage, warn_of
 from postroom.client.mailbox.session import Retries, Session
 from postroom.crypto.rsa_ed25519 import PrivateKey
 
@@ -169,6 +173,16 @@ def test_a_token_is_sent_with_every_request_and_not_shown_in_a_repr() -> None:
     ]  # fmt: skip
     assert requests[2].headers["Authorization"] == "Bearer token"
     assert "token" not in repr(requests[2])
+
+
+def test_what_a_host_says_of_a_message_controls_no_terminal_that_shows_it() -> None:
+    """Python prints warnings as they are, and its prompt what an object says of itself."""
+    with pytest.warns(UnreadableMessageWarning) as warned:
+        warn_of([HOSTILE * 1000])
+    assert str(warned[0].message).isprintable()
+    assert len(str(warned[0].message)) < 1500
+    shown = ShownMessage(Message(HOSTILE, "2026-11-21T09:29:57Z", HOSTILE, {"unverified": HOSTILE}))
+    assert repr(shown).isprintable()
 
 
 def test_a_new_token_that_is_refused_is_an_error() -> None:

@@ -1,12 +1,18 @@
 """Whose fault it is: theirs, nobody's yet, or ours."""
 
 import pickle
+import traceback
 
 import pytest
+from tests.core.test_shown_text import HOSTILE
 
+from postroom.client.chat.errors import ChatError
+from postroom.client.dcp.errors import RequestFailedError
+from postroom.client.mailbox.errors import UnavailableError
 from postroom.core.errors import NotNowError, OurError, PostroomError, SettingsError, TheirError
 from postroom.core.reason import Kind, Reason
 from postroom.core.reasons import NOT_QUEUED, STORE_UNAVAILABLE
+from postroom.protocols.dcp.error_payload import ErrorPayload
 from postroom.protocols.nlweb.reasons import NOT_OURS, WRONG_SHAPE
 from postroom.reasons import REASONS
 
@@ -65,6 +71,33 @@ def test_an_error_without_a_detail_says_the_sentence_of_its_reason() -> None:
     error = NotNowError(NOT_QUEUED)
     assert error.detail == ""
     assert str(error) == f"NotQueued: {NOT_QUEUED.sentence}"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TheirError(WRONG_SHAPE, HOSTILE * 10_000),
+        NotNowError(NOT_QUEUED, HOSTILE * 10_000),
+        SettingsError(HOSTILE * 10_000),
+        RequestFailedError(ErrorPayload("Error", HOSTILE * 10_000, HOSTILE)),
+        UnavailableError(HOSTILE * 10_000, reason=HOSTILE),
+        ChatError(HOSTILE * 10_000),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_no_error_that_repeats_what_a_stranger_wrote_controls_the_terminal_that_shows_it(error: PostroomError) -> None:
+    """Python shows an error that nobody handles, asyncio logs one that nobody waits for, and programs print them."""
+    assert str(error).isprintable()
+    assert "\\x1b[2J" in f"{error}"
+    assert len(str(error)) < 25_000
+    [*_, line] = traceback.format_exception_only(error)
+    assert line.removesuffix("\n").isprintable()
+
+
+def test_an_error_keeps_what_it_was_made_of() -> None:
+    error = RequestFailedError(ErrorPayload("Error", HOSTILE * 10_000, "E"))
+    assert (error.error.message, error.code) == (HOSTILE * 10_000, "E")
+    assert TheirError(WRONG_SHAPE, HOSTILE).detail == HOSTILE
 
 
 @pytest.mark.parametrize("error", [TheirError(NOT_OURS, "x"), NotNowError(STORE_UNAVAILABLE)])

@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
 from typing import Any
 
 import httpx
 import pytest
 from tests.client.dcp.ends import QUICK, URL, PostedBank, echo, pair, refusal, run
 from tests.client.standing import run_by_its_pauses
+from tests.core.test_shown_text import HOSTILE
 from tests.protocols.dcp.guarded import JACK, OWNER, US, WES
 
 from postroom.client.dcp import (
@@ -32,13 +35,15 @@ from postroom.client.dcp import (
     register,
 )
 from postroom.client.dcp import connection as connection_module
-from postroom.client.dcp.connection import ANSWER_SECONDS
+from postroom.client.dcp.connection import ANSWER_SECONDS, memory_of
 from postroom.client.dcp.runner import RequestHandler
 from postroom.client.dcp.unsigned_answers import check_signed
 from postroom.core.errors import SettingsError
 from postroom.core.ijson import JsonValue
 from postroom.core.reasons import NOT_JSON
+from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.cheques import read_cheque, request_of, write_cheque
+from postroom.protocols.dcp.error_payload import ErrorPayload
 from postroom.protocols.dcp.guardian import AnsweredLater
 from postroom.protocols.dcp.memory_store import MemoryStore
 from postroom.protocols.dcp.payload import with_validity
@@ -48,8 +53,11 @@ from postroom.protocols.dcp.reasons import (
     DCP_SESSION_OVER,
     DCP_TARGET_STARTING,
 )
-from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits
+from postroom.protocols.dcp.receiving import DEFAULT_TTL, Admitted, ReceiveLimits
+from postroom.protocols.dcp.responses import answer_body, response_body
+from postroom.protocols.dcp.signed_message import sign_body
 from postroom.protocols.dcp.states import ConnectionState
+from postroom.protocols.dcp.validity import TtlLimits
 
 
 def bodies(sent: list[bytes]) -> list[dict[str, Any]]:
@@ -676,6 +684,26 @@ def test_a_cheque_counts_once_in_all_sessions_of_an_initiator_that_is_its_guardi
     assert done == [7]
 
 
+@pytest.mark.parametrize("store", [MemoryStore(), None], ids=["of the application", "of the process"])
+@pytest.mark.parametrize(
+    ("other", "agrees"),
+    [
+        (ReceiveLimits(), True),
+        (ReceiveLimits(ttl=TtlLimits(15, 3600)), False),
+        (ReceiveLimits(slop=60), False),
+        (ReceiveLimits(ttl=TtlLimits(15, 60), widest_ttl=DEFAULT_TTL), True),
+    ],
+)
+def test_connections_that_share_a_store_remember_stamps_equally_long(
+    store: MemoryStore | None, other: ReceiveLimits, agrees: bool
+) -> None:
+    """A cheque that one end has forgotten must not count at another one, which grants it more time."""
+    key = EthereumKey.generate()
+    assert memory_of(key, store, None).store is memory_of(key, store, ReceiveLimits()).store
+    with nullcontext() if agrees else pytest.raises(ValueError, match="must remember stamps equally long"):
+        memory_of(key, store, other)
+
+
 def test_a_transport_is_accepted_once() -> None:
     async def scenario() -> None:
         one, other = memory_pair()
@@ -722,8 +750,144 @@ def test_what_ends_a_connection_is_logged_as_a_warning_message_receipt(caplog: p
         await connection.close()
 
     run(scenario())
-    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-    assert any(OWNER.address in each and NOT_JSON.sentence in each for each in warnings), warnings
+    assert any(OWNER.address in each and NOT_JSON.sentence in each for each in warnings(caplog)), caplog.text
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+
+
+def test_an_unsigned_refusal_that_ends_a_connection_is_logged_as_a_warning_message_receipt(
+    posted: PostedBank, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.connect()
+            posted.answers = [refusal(413, "TooLarge", "at most 4 MB")]
+            with pytest.raises(MessageRefusedError):
+                await connection.send("add", 1)
+        posted.answers = [refusal(403, "Forbidden", "a proxy says no")]
+        async with to_bank() as connection:
+            with pytest.raises(NotConnectedError):
+                await connection.connect()
+
+    run(scenario())
+    known, unknown = warnings(caplog)
+    assert US.address in known
+    assert "TooLarge: at most 4 MB" in known
+    assert "a target that is not connected" in unknown
+    assert "Forbidden: a proxy says no" in unknown
+
+
+def test_a_transport_that_is_lost_ends_a_connection_with_a_warning(
+    posted: PostedBank, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where there was no connection yet, whoever wants one is told: there is no warning beside the error."""
+
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.connect()
+            posted.lose = QUICK.attempts
+            with pytest.raises(OutcomeUnknownError):
+                await connection.send("add", 1)
+        posted.lose = QUICK.attempts
+        async with to_bank() as connection:
+            with pytest.raises(NotConnectedError):
+                await connection.connect()
+
+    run(scenario())
+    [warning] = warnings(caplog)
+    assert US.address in warning
+    assert "No connection to bank.example" in warning
+
+
+def test_a_connection_that_is_closed_ends_without_a_warning(
+    posted: PostedBank, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with to_bank() as connection:
+            await connection.send("add", 1)
+        async with pair() as (connection, accepted):
+            await connection.send("echo", 1)
+            await accepted.close()
+
+    run(scenario())
+    assert warnings(caplog) == []
+
+
+# --- what a hostile peer writes --------------------------------------------------------------------------------------
+
+
+async def refused_by(transport: MemoryTransport, said: ErrorPayload, signer: EthereumKey = JACK) -> None:
+    """Answer a connect with a refusal, which anybody may sign."""
+    connect = json.loads(await transport.receive())["body"]
+    refused = response_body(connect["id"], said, now=time.time(), dcpsid=None)
+    await transport.send(sign_body(answer_body([refused], dcpsid=None, nonce=None, batch_id=None), signer))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ErrorPayload("Error", HOSTILE * 10_000, "EINVAL"), ErrorPayload("Error", HOSTILE, HOSTILE * 10_000),
+        ErrorPayload(HOSTILE * 10_000, ""),
+    ],
+    ids=["message", "code", "name"],
+)  # fmt: skip
+def test_what_a_peer_refuses_a_connect_with_is_logged_in_one_short_line_that_controls_nothing(
+    caplog: pytest.LogCaptureFixture, said: ErrorPayload
+) -> None:
+    async def scenario() -> None:
+        one, other = memory_pair()
+        refusing = asyncio.create_task(refused_by(other, said))
+        async with AsyncConnection("memory", OWNER, transport=one, identities=IdentityMemory()) as connection:
+            with pytest.raises(NotConnectedError) as raised:
+                await connection.connect()
+        await refusing
+        assert str(raised.value).isprintable()
+
+    run(scenario())
+    [warning] = warnings(caplog)
+    assert warning.isprintable()
+    assert r"\x1b[2J" in warning
+    assert len(warning) < 3500
+
+
+def test_what_an_unsigned_refusal_says_is_logged_in_one_short_line_that_controls_nothing(
+    posted: PostedBank, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        posted.answers = [refusal(403, HOSTILE, HOSTILE * 10_000)]
+        async with to_bank() as connection:
+            with pytest.raises(NotConnectedError) as raised:
+                await connection.connect()
+        assert str(raised.value).isprintable()
+
+    run(scenario())
+    [warning] = warnings(caplog)
+    assert warning.isprintable()
+    assert len(warning) < 3500
+
+
+@pytest.mark.parametrize("kind", [ValueError, RequestFailedError])
+def test_the_stack_of_a_handler_that_failed_shows_what_the_peer_wrote_without_what_controls_a_terminal(
+    caplog: pytest.LogCaptureFixture, kind: type[Exception]
+) -> None:
+    def fail(request: IncomingRequest) -> None:
+        text = str(request.data)
+        raise RequestFailedError(ErrorPayload("Error", text)) if kind is RequestFailedError else ValueError(text)
+
+    async def scenario() -> None:
+        async with pair(target={"on_request": fail}) as (connection, _):
+            with pytest.raises(RequestFailedError):
+                await connection.send("open", HOSTILE * 10_000)
+
+    run(scenario())
+    lines = logging.Formatter().format(caplog.records[0]).split("\n")
+    assert lines[0] == "the handler of requests failed"
+    assert all(line.isprintable() and line.startswith("  ") for line in lines[1:])
+    assert any(kind.__name__ in line and r"\x1b[2J" in line for line in lines)
+    assert len("\n".join(lines)) < 250_000
+    assert caplog.records[0].exc_info, "for those who log in another form"
 
 
 def test_a_request_has_the_id_that_its_sender_gives_it(posted: PostedBank) -> None:

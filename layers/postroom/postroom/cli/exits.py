@@ -5,6 +5,7 @@ The table of codes in docs/reference/cli.md is made from `Exit`.
 
 import errno
 import json
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from typing import Any, Final
 import typer
 from typer.core import TyperGroup
 
-from postroom.cli.terminal import print_error
+from postroom.cli.terminal import LoggedLines, print_error
 from postroom.core.errors import NotNowError, OurError, SettingsError, TheirError
 
 
@@ -120,6 +121,7 @@ class Commands(TyperGroup):
         words = list(sys.argv[1:] if args is None else args)
         # Checked here, because it also applies to a command line that cannot be parsed.
         token = _in_json.set("--json" in words[: words.index("--") if "--" in words else None])
+        resort, logging.lastResort = logging.lastResort, LoggedLines(as_json=in_json())
         for name in ("stdout", "stderr"):
             if getattr(sys, name) is None:  # closed by the parent process: nobody reads it, which is not an error
                 setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for good
@@ -144,6 +146,7 @@ class Commands(TyperGroup):
             ending.print()
             sys.exit(ending.exit)
         finally:
+            logging.lastResort = resort
             _in_json.reset(token)
 
     def make_context(self, *args: Any, **kwargs: Any) -> typer.Context:

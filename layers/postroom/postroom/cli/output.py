@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from postroom.cli.exits import UsageFault, in_json
-from postroom.cli.terminal import print_error, print_line, safe
+from postroom.cli.terminal import print_error, print_line
 from postroom.core.ijson import JsonValue
+from postroom.core.shown_text import safe
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,13 +10,26 @@
 `TheirError` and `NotNowError` have a `Reason` and a detail that may be shown to anybody.
 """
 
+from typing import Final
+
 from postroom.core.reason import Kind, Reason
+from postroom.core.shown_text import shown
+
+MAX_ERROR_CHARACTERS: Final = 2000
+"""Of what an error says."""
 
 
 class PostroomError(Exception):
-    """The base class of every error that is raised on purpose here."""
+    """The base class of every error that is raised on purpose here.
+
+    What it says may repeat what a stranger wrote, and is shown by whatever prints or logs it, and by Python itself if
+    nobody handles it: so nothing in it controls a terminal, and it is not too long. `args` has the whole text.
+    """
 
     status_hint: int = 500
+
+    def __str__(self) -> str:
+        return shown(super().__str__(), MAX_ERROR_CHARACTERS)
 
 
 class _ReasonedError(PostroomError):

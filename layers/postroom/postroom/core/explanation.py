@@ -8,10 +8,10 @@ from typing import Final, TypeVar
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Kind, Reason
+from postroom.core.shown_text import shown
 
 T = TypeVar("T")
 
-_LONGEST_SHOWN: Final = 120
 _VERDICTS: Final = {Kind.REFUSAL: "refused", Kind.DISCARD: "discarded", Kind.RETRY: "retry"}
 
 
@@ -66,12 +66,6 @@ class Explanation:
         return value
 
 
-def shown(text: str) -> str:
-    """A stranger's text as a check shows it: not too long, and with escapes for what could control a terminal."""
-    short = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}… ({len(text)} characters)"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in short)
-
-
 def shown_json(value: JsonValue) -> str:
-    """The same of a value, as JSON."""
+    """A stranger's value as a check shows it: its JSON."""
     return shown(json.dumps(value, ensure_ascii=False))

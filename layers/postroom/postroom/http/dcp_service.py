@@ -3,7 +3,7 @@
 import base64
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from postroom.api.dcp import PING, PONG, GuardianDescription
@@ -56,10 +56,9 @@ class DcpService:
     socket_url: str = ""
 
     def answer(self, call: RoutedRequest) -> HttpResponse:
-        """The signed answer to a message.
+        """The signed answer to a message; a problem document for what cannot be answered under a signature.
 
-        Raises TheirError for what cannot be answered under a signature: WRONG_CONTENT_TYPE, WRONG_CONTENT_ENCODING, and
-        as `Guardian.answer`; NotNowError.
+        Raises TheirError: WRONG_CONTENT_TYPE, WRONG_CONTENT_ENCODING; NotNowError.
         """
         check_media(call.request, JSON)
         performed: list[PerformedOperation] = []
@@ -79,22 +78,20 @@ class DcpService:
 
         try:
             answer = self._guardian().answer(call.request.body, self.clock(), prepare)
-        except TheirError:
-            self._end_connection(call.request)
-            raise
-        if answer.ends_connection:
-            self._end_connection(call.request)
+        except TheirError as error:
+            return self._ending_connection(call.request, refuse(error))
         parts = [HttpResponse(200, JSON, about=each.about) for each in performed if each.about]
-        return respond_json(answer.data, parts=(*parts, *map(refuse, answer.refusals)))
+        response = respond_json(answer.data, parts=(*parts, *map(refuse, answer.refusals)))
+        return self._ending_connection(call.request, response) if answer.ends_connection else response
 
-    def _end_connection(self, request: HttpRequest) -> None:
+    def _ending_connection(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         """Close the WebSocket that a message came by, if it did. Its session belongs to no connection, and stays."""
-        if not request.connection:
-            return
-        try:
-            self.close_socket(request.connection)
-        except NotNowError as error:
-            _log.warning("a WebSocket was not closed after a bad message: %s", error)
+        if request.connection:
+            try:
+                self.close_socket(request.connection)
+            except NotNowError as error:
+                _log.warning("a WebSocket was not closed after a bad message: %s", error)
+        return replace(response, ends_connection=True)
 
     def describe(self, _call: RoutedRequest) -> HttpResponse:
         """What a peer must know before it connects. Raises NotNowError(SIGNING_KEY_UNAVAILABLE)."""

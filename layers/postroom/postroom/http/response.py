@@ -32,7 +32,8 @@ class HttpResponse:
 
     For logs and metrics: `reason` of a refusal; `about`: the message that came, or those that were acknowledged;
     `unreadable`: the number of messages of the answer that cannot be read; `wait_refused`: too many requests wait for
-    messages already; `parts`: the result of each call of a batch, in the same form.
+    messages already; `ends_connection`: of a message after which the connection that it came by is closed, where there
+    is one; `parts`: the result of each call of a batch, in the same form.
     """
 
     status: int
@@ -43,6 +44,7 @@ class HttpResponse:
     about: Mapping[str, str | int | list[str]] = field(default_factory=dict)
     unreadable: int = 0
     wait_refused: bool = False
+    ends_connection: bool = False
     parts: "tuple[HttpResponse, ...]" = ()
 
 

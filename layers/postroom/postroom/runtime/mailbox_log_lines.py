@@ -1,20 +1,10 @@
 """The log lines and the metrics of the mailbox API's responses: functions/mailbox and functions/dcp."""
 
-from typing import Final
-
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from postroom.http.response import HttpResponse
-from postroom.protocols.dcp.reasons import (
-    DCP_DUPLICATE,
-    DCP_RESPONSE_UNEXPECTED,
-    DCP_SESSION_FOREIGN,
-    DCP_SIGNATURE_INVALID,
-)
-
-_MUST_NOT_BE: Final = (DCP_SIGNATURE_INVALID, DCP_RESPONSE_UNEXPECTED, DCP_SESSION_FOREIGN)
-"""Of messages that no peer sends which keeps to the protocol."""
+from postroom.protocols.dcp.reasons import DCP_DUPLICATE, DCP_SESSION_FOREIGN, DCP_SIGNATURE_INVALID
 
 
 def count_response(response: HttpResponse, metrics: Metrics) -> None:
@@ -43,10 +33,13 @@ def count_dcp(message: HttpResponse, metrics: Metrics) -> None:
 
 
 def log_lines(response: HttpResponse, logger: Logger, request: str) -> None:
-    """Log what was refused or acknowledged. `request`: the invocation's id."""
+    """Log what was refused or acknowledged. `request`: the invocation's id.
+
+    DCP: Message Receipt Implementation Details: what ends a connection is logged as a warning.
+    """
+    log = logger.warning if response.ends_connection else logger.info
     for part in (response, *response.parts):
         if part.reason:
-            log = logger.warning if part.reason in _MUST_NOT_BE else logger.info
             # No name of a mailbox: who asks for one need not have it.
             log("refused", extra={"reason": str(part.reason), "status": part.status, "request": request})
         elif part.about:

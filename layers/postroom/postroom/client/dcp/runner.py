@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from postroom.client.dcp.errors import (
     DcpError,
@@ -24,6 +24,8 @@ from postroom.client.dcp.transport import Transport
 from postroom.client.mailbox.session import Retries
 from postroom.core.errors import TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.shown_stack import show_stack
+from postroom.core.shown_text import shown
 from postroom.crypto.ethereum import Address
 from postroom.protocols.dcp import operations
 from postroom.protocols.dcp.connection_events import (
@@ -48,6 +50,9 @@ H = TypeVar("H", IncomingRequest, IncomingV3)
 T = TypeVar("T")
 Kept = TypeVar("Kept", bound="asyncio.Future[None]")
 _log = logging.getLogger(__name__)
+_log.addFilter(show_stack)
+MAX_LOGGED_CHARACTERS: Final = 300
+"""Of what ended a connection."""
 
 
 @dataclass
@@ -274,23 +279,30 @@ class EndpointRunner:
         return OutcomeUnknownError(f"the session ended without an answer{why}")
 
     def _end(self, error: ErrorPayload | None) -> None:
+        was_open = self._is_open()
         if not self.opened.done():
             detail = str(self._lost) if self._lost else error.message if error else "the connection was closed"
             not_connected = NotConnectedError(detail, code=error.code if error else None)
             not_connected.__cause__ = self._lost
             self.opened.set_exception(not_connected)
             self.opened.exception()  # nobody may wait for it
-        if error is not None and not self._lost:
-            # DCP: Message Receipt Implementation Details: "details must be logged to console.warn".
-            _log.warning("a connection with %s ended: %s", self._peer_name(), error.message)
+        if error is not None and (was_open or not isinstance(self._lost, TransportError)):
+            # DCP: Message Receipt Implementation Details: "details must be logged to console.warn". Where nobody was
+            # reached, no connection ended, and whoever wanted one is told. What is logged may be a stranger's text.
+            _log.warning(
+                "a connection with %s ended: %s", self._peer_name(), shown(_said_by(error), MAX_LOGGED_CHARACTERS)
+            )
         for listener in self._listeners.closed:
             _call(listener, error)
         self._report(ConnectionState.CLOSED)
         self.ended.set_result(error)
 
+    def _is_open(self) -> bool:
+        """Whether there is a session, or was one until now."""
+        return self.opened.done() and not self.opened.cancelled() and not self.opened.exception()
+
     def _peer_name(self) -> str:
-        opened = self.opened
-        return opened.result() if opened.done() and not opened.exception() else "a target that is not connected"
+        return self.opened.result() if self._is_open() else "a target that is not connected"
 
     def _report(self, state: ConnectionState) -> None:
         for listener in self._listeners.states:
@@ -357,9 +369,13 @@ class EndpointRunner:
         await self._transport.aclose()
 
 
+def _said_by(error: ErrorPayload) -> str:
+    said = error.message or error.name
+    return f"{error.code}: {said}" if error.code else said
+
+
 def _refused_after_all(refusal: ErrorPayload) -> str:
-    said = f"{refusal.code}: {refusal.message}" if refusal.code else refusal.message
-    return f"the peer refused the message, or a copy of it after the first one was received ({said})"
+    return f"the peer refused the message, or a copy of it after the first one was received ({_said_by(refusal)})"
 
 
 def _call(listener: Callable[[T], object], what: T) -> None:

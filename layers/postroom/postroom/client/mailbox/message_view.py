@@ -11,6 +11,7 @@ from msgspec import UNSET
 from postroom.api import schemas
 from postroom.client.mailbox.errors import UnreadableMessageWarning
 from postroom.core.ijson import JsonValue
+from postroom.core.shown_text import safe, shown
 
 _LONGEST_EXCERPT: Final = 200
 
@@ -53,7 +54,8 @@ class ShownMessage:
 
     def __repr__(self) -> str:
         doubt = f", not verified: {self.unverified}" if self.unverified else ""
-        return f"<{type(self).__name__} {self.id} from {self.partner}{doubt}, {self.received_at:%Y-%m-%d %H:%M:%S} UTC>"
+        at = f"{self.received_at:%Y-%m-%d %H:%M:%S} UTC"
+        return safe(f"<{type(self).__name__} {self.id} from {self.partner}{doubt}, {at}>")
 
     def _repr_html_(self) -> str:
         rows = {
@@ -85,7 +87,7 @@ def warn_of(unreadable: Iterable[str]) -> None:
     So a program may turn these warnings into errors, and continue afterwards.
     """
     for message_id in unreadable:
-        text = f"Message {message_id} cannot be read by its post office; its operators were told."
+        text = f"Message {shown(message_id)} cannot be read by its post office; its operators were told."
         warnings.warn(text, UnreadableMessageWarning, stacklevel=3)
 
 

@@ -29,7 +29,8 @@ from postroom.protocols.dcp.signed_message import sign_body
 
 @dataclass(frozen=True, slots=True)
 class FailedOperation:
-    """An operation that failed. `without_effect`: it changed nothing, so that the same request may be sent again."""
+    """An operation that failed. `without_effect`: it changed nothing, and the error says nothing of what was requested,
+    so that the same request may be sent again."""
 
     error: ErrorPayload | TheirError | NotNowError
     without_effect: bool = False

@@ -10,9 +10,10 @@ from typing import Final, TypeVar
 
 from postroom.core.canonical import json_stringify_of_parsed
 from postroom.core.errors import TheirError
-from postroom.core.explanation import Explanation, shown, shown_json
+from postroom.core.explanation import Explanation, shown_json
 from postroom.core.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.core.reason import Reason
+from postroom.core.shown_text import shown
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.ethereum import Address
 from postroom.crypto.ethereum_keys import has_higher_s, signer_of, signer_of_digest

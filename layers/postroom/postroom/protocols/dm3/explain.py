@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.explanation import Check, Explanation, shown
+from postroom.core.explanation import Check, Explanation
 from postroom.core.ijson import MAX_DEPTH, JsonValue, parse
 from postroom.core.reason import Kind, Reason
+from postroom.core.shown_text import shown
 from postroom.core.timestamps import write_timestamp
 from postroom.crypto.x25519 import EncryptionKey
 from postroom.protocols.dm3.envelope import (

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from postroom.core.errors import TheirError
-from postroom.core.explanation import Check, Explanation, shown
+from postroom.core.explanation import Check, Explanation
 from postroom.core.ijson import JsonValue
 from postroom.core.reason import Reason
+from postroom.core.shown_text import shown
 from postroom.protocols.status.clock import CLOCK_LIMIT, LATE, MOST_AHEAD_MS, check_not_ahead, is_late
 from postroom.protocols.status.codec import read_payload
 from postroom.protocols.status.enums import ChatKind, PayloadType

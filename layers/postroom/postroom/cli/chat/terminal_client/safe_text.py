@@ -1,6 +1,6 @@
 """Strangers' text as it may stand on the screen of the terminal client: what has no sign of its own is written out.
 
-`cli.terminal.safe` writes out whatever controls a terminal, reverses the order or has category Cf, of which most
+`core.shown_text.safe` writes out whatever controls a terminal, reverses the order or has category Cf, of which most
 zero-width characters are. Here the others of these are added: Unicode's Default_Ignorable_Code_Point, and combining
 marks above the second in a row, which would leave the line.
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from postroom.cli.terminal import safe
+from postroom.core.shown_text import safe
 
 _IGNORABLE: Final = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x3164, 0x3164),
