@@ -18,6 +18,7 @@ from postroom.crypto.ethereum_keys import EthereumKey
 from postroom.protocols.dcp.messages import Allowance
 from postroom.protocols.dcp.operations import CLOSE, KEEPALIVE
 from postroom.protocols.dcp.payload import NewRequest, new_payload, request_body
+from postroom.storage.directory.notification_targets import PREFIX
 from postroom.storage.layout import RowKey, row_key, segment_name
 from postroom.storage.mail.ids import id_of
 from postroom.storage.mail.segments import Line, lay_out
@@ -26,6 +27,8 @@ OWNER = dcp_key()
 HOLDER = EthereumKey.from_secret(sha256(b"the holder of a cheque").digest())
 _GIVE_BACK = "dynamodb DeleteItem"
 """The call by which an id and a stamp are given back."""
+_COUNT = {"MessageUnreadable", "ContentUnavailable"}
+"""What says that something is there."""
 _TTL_SECONDS = 600
 
 
@@ -165,14 +168,20 @@ class CloseFlow(DcpFlow):
 class ReadFlow(DcpFlow):
     """The holder of a cheque reads by it, and presents it again afterwards.
 
-    `fails`: the read fails by itself, because an object is missing, which is there afterwards.
+    `fails`: the read fails by itself, because a row is malformed, which is gone afterwards. `is_missing`: because the
+    object of a message is missing, which is there afterwards.
     """
 
     fails: bool = False
+    is_missing: bool = False
 
     def _begin(self, run: DcpRun) -> None:
         run.peers = [opened(run.wire, HOLDER, "one")]
         if self.fails:
+            row = _malformed_row(run.wire.stack)
+            run.wire.stack.deployed.clients.dynamodb.put_item(TableName=row["TableName"], Item=row["Key"])
+            run.cheque = written(run.wire, "targets", HOLDER, "a cheque")
+        elif self.is_missing:
             row, name, data = _without_its_object(run.wire.stack)
             run.missing = name, data
             run.cheque = written(run.wire, "message", HOLDER, "a cheque", id=id_of(row))
@@ -185,6 +194,8 @@ class ReadFlow(DcpFlow):
             _present(holder, run.cheque)
 
     def _go_on(self, run: DcpRun) -> list[str]:
+        if self.fails:
+            run.wire.stack.deployed.clients.dynamodb.delete_item(**_malformed_row(run.wire.stack))
         if run.missing:
             run.wire.stack.deployed.storage.objects.put(*run.missing)
         before = run.wire.exchanges()
@@ -192,8 +203,11 @@ class ReadFlow(DcpFlow):
         # A stamp stays used if giving it back failed, or if nobody knows what became of it.
         known = all(each.status for each in before) and _GIVE_BACK not in run.wire.stack.tap.failed
         succeeded = any(each.succeeded for each in attempts(before))
-        if self.fails and succeeded:
-            return ["a read of what is missing succeeded"]
+        if (self.fails or self.is_missing) and succeeded:
+            return ["a read of what is malformed or missing succeeded"]
+        codes = {each.answer["payload"].get("code") for each in before if each.answer and each.answer["payload"]}
+        if not codes.isdisjoint(_COUNT):
+            return ["a read that said that a message is there may be requested again"] if again else []
         if known and not succeeded and not again:
             return ["a read that failed may not be requested again"]
         return []
@@ -218,6 +232,12 @@ def written(wire: Wire, operation: str, holder: EthereumKey, stamp: str, **data:
 def _present(peer: Peer, cheque: Json) -> bool:
     """Whether the answer to a request with this payload is success. Raises UnansweredError."""
     return bool(peer.send({**peer.request(), **cheque})["success"])
+
+
+def _malformed_row(stack: FaultStack) -> Json:
+    """The table and the key of a row of the mailbox's notification targets."""
+    key = {"pk": {"S": f"{PREFIX}{RECEIVER}"}, "sk": {"S": "target#0"}}
+    return {"TableName": stack.deployed.tables["DirectoryTable"], "Key": key}
 
 
 def _without_its_object(stack: FaultStack) -> tuple[RowKey, str, bytes]:

@@ -181,6 +181,7 @@ CHEQUE = ChequeFlow("mailbox API: a cheque of DCP, presented twice", "DcpFunctio
 CLOSED = CloseFlow("mailbox API: a session of DCP is closed", "DcpFunction", list)
 READS = ReadFlow("mailbox API: a read by a cheque of DCP", "DcpFunction", list)
 READ_FAILS = ReadFlow("mailbox API: a read by a cheque of DCP fails by itself", "DcpFunction", list, fails=True)
+READ_UNREADABLE = replace(READS, name="mailbox API: a read by a cheque of DCP, of what is missing", is_missing=True)
 WATCH = WatchFlow("mailbox API: a watch of DCP", "DcpFunction", list)
 REPLACING = ReplacingFlow("mailbox API: a watch of DCP in the place of another one", "DcpFunction", list)
 REPLACED = ReplacedFlow("courier: a session that was replaced", "CourierFunction", list, queue="CourierQueue",
@@ -284,6 +285,7 @@ SUITES = {
             EachCall(CLOSED, [*ERRORS, *CLOCKS]),
             EachCall(READS, [*ERRORS, denied], [(overtaken, ANOTHER_INSTANCE)]),
             EachCall(READ_FAILS, [throttled]),
+            EachCall(READ_UNREADABLE, [throttled]),
         ]
     ),
     "watch": Suite(

@@ -75,6 +75,7 @@ class Then(StrEnum):
     STORE = "503 `StoreUnavailable`"
     NO_HANDLER = "503 `HandlerFailed`"
     CLOSED = "503 `CounterClosed`"
+    CONTENT = "503 `ContentUnavailable`"
     NO_KEY = "503 `SigningKeyUnavailable`"
     DCP_STORE = "200, and `StoreUnavailable` in the signed answer"
     DCP_DUPLICATE = "200, and `EDUP` in the signed answer, as without the fault; the id of the request stays used"
@@ -534,7 +535,7 @@ ROWS = [
     Row(BUCKET, DM3, no_bucket, "bucket bucket", "s3:GetObject", Then.RPC_LATER),
     Row(BUCKET, CLAIM, no_bucket, "bucket bucket", "s3:PutObject", Then.AGAIN),
     Row(BUCKET, LARGE_CLAIM, no_bucket, "bucket bucket", "s3:GetObject", Then.AGAIN),
-    Row(BUCKET, PAGE, no_bucket, "bucket bucket", "s3:GetObject", Then.CLOSED),
+    Row(BUCKET, PAGE, no_bucket, "bucket bucket", "s3:GetObject", Then.CONTENT),
     Row(QUEUE, INBOX, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.NOT_QUEUED),
     Row(QUEUE, DM3, no_queue("ClaimsQueue"), "queue ClaimsQueue", "sqs:SendMessage", Then.RPC),
     Row(QUEUE, FORGED, no_queue("FeedbackQueue"), "queue FeedbackQueue", "sqs:SendMessage", Then.AGAIN),

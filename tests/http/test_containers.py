@@ -302,7 +302,7 @@ def test_a_container_whose_object_is_missing_is_an_error_not_a_404(api: ApiStack
     owner.put(b"sealed")
     [name] = api.deployed.objects()
     api.objects.delete(name)
-    assert (owner.get().status, reason(owner.get())) == (503, "StoreUnavailable")
+    assert (owner.get().status, reason(owner.get())) == (503, "ContentUnavailable")
 
 
 # --- lists and use --------------------------------------------------------------------------------------------------

@@ -1082,17 +1082,20 @@ def bad_messages(dcp: DcpApi, peer: Peer) -> dict[str, bytes]:
         "not signed by its owner": json.dumps(forged | {"owner": f"0x{JACK.address}"}).encode(),
         "not of the peer of the session": jack.signed(jack.request("keepalive", dcpsid=peer.dcpsid)),
         "a response to nothing": peer.signed(response),
+        "a malformed response": peer.signed({**response, "success": 1}),
+        "without an id": peer.signed({**peer.request("keepalive"), "id": ""}),
+        "too large": b" " * (MAX_MESSAGE_BYTES + 1),
     }
 
 
-@pytest.mark.parametrize("which", [*range(5)])
+@pytest.mark.parametrize("which", [*range(8)])
 def test_a_bad_message_closes_the_websocket_that_it_came_by_and_ends_no_session(
     api: ApiStack, dcp: DcpApi, peer: Peer, which: int
 ) -> None:
     data = list(bad_messages(dcp, peer).values())[which]
     before = api.deployed.dump()
-    dcp.post_over_socket(data, "of the stranger=")
-    assert api.closed_sockets == ["of the stranger="]
+    response = dcp.post_over_socket(data, "of the stranger=")
+    assert (api.closed_sockets, response.ends_connection) == (["of the stranger="], True)
     assert api.deployed.dump() == before, "nothing is written for it"
     assert do(peer, "status")["success"]
 
@@ -1113,7 +1116,7 @@ def test_bad_messages_and_responses_among_them_are_not_counted_as_nothing_is_rea
 
 def test_a_bad_message_over_https_closes_nothing(api: ApiStack, dcp: DcpApi, peer: Peer) -> None:
     for data in bad_messages(dcp, peer).values():
-        dcp.post(data)
+        assert dcp.post(data).ends_connection, "it is logged as over a WebSocket"
     assert api.closed_sockets == []
     assert do(peer, "status")["success"]
 
@@ -1122,8 +1125,8 @@ def test_what_a_peer_may_send_closes_no_websocket(api: ApiStack, dcp: DcpApi, pe
     old = peer.signed(peer.request("keepalive"))
     assert dcp.over_socket(old)["success"]
     assert code(dcp.over_socket(old)) == "EINVAL", "the nonce counted"
-    dcp.over_socket(peer.signed(peer.request("status", {"mailbox": SHOP})))
-    assert api.closed_sockets == []
+    last = dcp.post_over_socket(peer.signed(peer.request("status", {"mailbox": SHOP})))
+    assert (api.closed_sockets, last.ends_connection) == ([], False)
 
 
 def test_a_bad_message_is_refused_as_well_if_its_websocket_cannot_be_closed(

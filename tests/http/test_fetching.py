@@ -7,6 +7,7 @@ from threading import Barrier, Event, current_thread, main_thread
 import pytest
 from tests.patience import PATIENCE
 
+from postroom.api.reasons import CONTENT_UNAVAILABLE
 from postroom.core.errors import NotNowError
 from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http.fetching import Fetching
@@ -69,14 +70,14 @@ def test_no_read_begins_after_the_deadline(pool: ThreadPoolExecutor) -> None:
     begun: list[Row] = []
     with pytest.raises(NotNowError) as caught:
         Fetching(FakeReader(begun.append), pool, lambda: 10.0).fetch(ROWS, 10.0)  # type: ignore[arg-type]
-    assert (caught.value.reason, begun) == (STORE_UNAVAILABLE, [])
+    assert (caught.value.reason, begun) == (CONTENT_UNAVAILABLE, [])
 
 
 def test_an_unavailable_store_is_reported(pool: ThreadPoolExecutor) -> None:
     def away(_: Row) -> None:
         raise NotNowError(STORE_UNAVAILABLE, "away")
 
-    with pytest.raises(NotNowError, match="away"):
+    with pytest.raises(NotNowError, match="ContentUnavailable: away"):
         Fetching(FakeReader(away), pool, lambda: 0.0).fetch(ROWS, 60.0)  # type: ignore[arg-type]
 
 

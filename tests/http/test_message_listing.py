@@ -683,7 +683,7 @@ def test_an_unavailable_store_is_retried_and_no_page_is_returned(
     api.file(TEXT)
     monkeypatch.setattr(api.objects, "get_range", away)
     reply = owner.ask("GET", "/messages")
-    assert (reply.status, reason(reply), reply.headers["Retry-After"]) == (503, "StoreUnavailable", "5")
+    assert (reply.status, reason(reply), reply.headers["Retry-After"]) == (503, "ContentUnavailable", "5")
 
 
 def test_our_own_error_is_a_503_without_a_stack_trace(
@@ -695,7 +695,7 @@ def test_our_own_error_is_a_503_without_a_stack_trace(
     monkeypatch.setattr(api.objects, "get_range", broken)
     api.file(TEXT)
     reply = owner.ask("GET", "/messages")
-    assert reason(reply) == "CounterClosed"
+    assert reason(reply) == "ContentUnavailable"
     assert b"Traceback" not in reply.body
 
 

@@ -12,6 +12,7 @@ from postroom.api.reasons import (
     CODE_WRONG,
     CONTAINER_TOO_LARGE,
     CONTAINER_UNKNOWN,
+    CONTENT_UNAVAILABLE,
     CURSOR_INVALID,
     MATCH_NEEDED,
     MESSAGE_UNKNOWN,
@@ -131,16 +132,16 @@ OPERATIONS: Final = (
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages", "messages", "List waiting messages, oldest first.",
-        Page, query=PageQuery, refusals=(CURSOR_INVALID,), waits=True,
+        Page, query=PageQuery, refusals=(CURSOR_INVALID, CONTENT_UNAVAILABLE), waits=True,
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages/{id}", "message", "Get a waiting message.",
-        Message, refusals=(MESSAGE_UNKNOWN, MESSAGE_UNREADABLE),
+        Message, refusals=(MESSAGE_UNKNOWN, MESSAGE_UNREADABLE, CONTENT_UNAVAILABLE),
     ),
     Operation(
         "GET", "/mailboxes/{name}/messages/{id}/envelope", "envelope",
         "Get the envelope of a message as it was received, or a range of it.",
-        ranged=True, refusals=(MESSAGE_UNKNOWN, RANGE_UNSATISFIABLE, MESSAGE_UNREADABLE),
+        ranged=True, refusals=(MESSAGE_UNKNOWN, RANGE_UNSATISFIABLE, MESSAGE_UNREADABLE, CONTENT_UNAVAILABLE),
     ),
     Operation(
         "POST", "/mailboxes/{name}/acknowledgements", "acknowledge",
@@ -181,7 +182,7 @@ OPERATIONS: Final = (
         "GET", _CONTAINER, "container", "Get a container, or a range of it.",
         bytes, ranged=True, conditions=(IF_MATCH, IF_NONE_MATCH), tag="storage",
         refusals=(
-            NOT_A_REQUEST, CONTAINER_UNKNOWN, CHANGED_MEANWHILE, RANGE_UNSATISFIABLE,
+            NOT_A_REQUEST, CONTAINER_UNKNOWN, CHANGED_MEANWHILE, RANGE_UNSATISFIABLE, CONTENT_UNAVAILABLE,
         ),
     ),
     Operation(
@@ -233,11 +234,12 @@ OPERATIONS: Final = (
     Operation(
         "GET", "/delivery/messages/incoming/{name}", "incoming",
         "List waiting messages, as dm3's reference client does.",
-        tag="dm3",
+        refusals=(CONTENT_UNAVAILABLE,), tag="dm3",
     ),
     Operation(
         "POST", "/delivery/messages/{name}/syncAcknowledgements", "acknowledge_by_hash",
-        "Acknowledge messages, as dm3's reference client does.", body=ReferenceAcknowledgements, tag="dm3",
+        "Acknowledge messages, as dm3's reference client does.", body=ReferenceAcknowledgements,
+        refusals=(CONTENT_UNAVAILABLE,), tag="dm3",
     ),
     Operation(
         "POST", "/profile/{name}", "submit_profile", "Open a mailbox for dm3 messages, as dm3's reference does: by the "

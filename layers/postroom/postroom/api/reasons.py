@@ -64,5 +64,7 @@ TOO_MANY_REQUESTS = retry("TooManyRequests", 429, OWNERS, "RFC 6585 §4",
     "There were too many requests for this mailbox; try again in a moment.")
 COUNTER_CLOSED = retry("CounterClosed", 503, OWNERS, 'decision "Signing in"',
     "The mailbox could not be read now; try again.")
+CONTENT_UNAVAILABLE = retry("ContentUnavailable", 503, OWNERS, 'decision "The mailbox as a resource"',
+    "What is in the mailbox could not be read now, or not in time; try again.")
 MESSAGE_UNREADABLE = retry("MessageUnreadable", 503, OWNERS, "store protocol: Invariants",
     "The message is in this mailbox, and cannot be read until the operator has repaired it.")

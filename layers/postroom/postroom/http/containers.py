@@ -5,6 +5,7 @@ So larger containers are read by Range, and uploaded in parts that are joined.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
 
@@ -13,6 +14,7 @@ from postroom.api.reasons import (
     CHANGED_MEANWHILE,
     CONTAINER_TOO_LARGE,
     CONTAINER_UNKNOWN,
+    CONTENT_UNAVAILABLE,
     CURSOR_INVALID,
     MATCH_NEEDED,
     NOT_A_REQUEST,
@@ -29,9 +31,9 @@ from postroom.api.schemas import (
     StorageUse,
 )
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.crypto.encodings import is_hex
 from postroom.http.conditions import check_match, check_write
+from postroom.http.contents import reading_contents
 from postroom.http.private_responses import not_modified, respond_bytes
 from postroom.http.ranges import whole_or_part
 from postroom.http.request import HttpRequest
@@ -72,7 +74,8 @@ class ContainerService:
     def container(self, mailbox: str, key: str, request: HttpRequest) -> HttpResponse:
         """A container, or a part of it, all of one version.
 
-        Raises TheirError: CONTAINER_UNKNOWN, CHANGED_MEANWHILE, RANGE_UNSATISFIABLE, NOT_A_REQUEST.
+        Raises TheirError: CONTAINER_UNKNOWN, CHANGED_MEANWHILE, RANGE_UNSATISFIABLE, NOT_A_REQUEST;
+        NotNowError(CONTENT_UNAVAILABLE), too: it is there.
         """
         for _ in range(_READ_TRIES):
             found = self._find(mailbox, key)
@@ -84,13 +87,11 @@ class ContainerService:
             if request.method == "HEAD":
                 # API Gateway sends the length of a body, and not the body: S3 need not be read for it.
                 return _whole_or_part(found, "", headers, lambda first, end: bytes(end - first))
-            try:
+            with reading_contents(), suppress(KeyError):
                 return _whole_or_part(
                     found, request.headers.get("range", ""), headers, partial(self._storage.read, found)
                 )
-            except KeyError:
-                continue
-        raise NotNowError(STORE_UNAVAILABLE)
+        raise NotNowError(CONTENT_UNAVAILABLE)
 
     def put(self, mailbox: str, key: str, request: HttpRequest) -> tuple[Container, str]:
         """Store the body of a request under a key, and return the container with its ETag.

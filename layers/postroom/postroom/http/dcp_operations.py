@@ -18,6 +18,7 @@ from postroom.api.operations import Operation
 from postroom.api.reasons import COUNTER_CLOSED, NOT_A_REQUEST
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.ijson import JsonValue
+from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http.rate_limit import NewcomerRate, Rate
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
@@ -33,6 +34,9 @@ from postroom.protocols.dcp.validity import read_validity
 
 _log: Final = logging.getLogger(__name__)
 _READ: Final = "GET"
+_SAY_NOTHING: Final = frozenset({STORE_UNAVAILABLE, COUNTER_CLOSED})
+"""With these, a read or a watch is refused before anything is known of the mailbox. Only then, its stamp is given back:
+a cheque for one read must be no gauge of the mailbox, so that whatever was said of the mailbox counts."""
 _MEMBERS: Final = ", ".join(field.name for field in msgspec.structs.fields(OperationData))
 
 
@@ -113,13 +117,13 @@ class DcpOperations:
         except NotNowError as error:
             if operation.method != _READ:
                 raise
-            return PerformedOperation(FailedOperation(error, without_effect=True))
+            return _without_effect(error)
         if response.reason is not None:
             raise TheirError(response.reason, response.headers.get("Content-Range", ""))
         encoded = _result(operation, response)
         size = len(encoded)
         if operation.method == _READ and size > most_bytes:
-            # The stamp stays used, and the size is not told: a cheque for one read must not measure the mailbox.
+            # The size is not told, either.
             raise TheirError(ANSWER_TOO_LARGE)
         result: JsonValue = msgspec.json.decode(encoded)
         return PerformedOperation(result, size, response.about)
@@ -129,7 +133,7 @@ class DcpOperations:
             with _unexpected_as_not_now():
                 self.watches.add(mailbox, admitted, connection)
         except NotNowError as error:
-            return PerformedOperation(FailedOperation(error, without_effect=True))
+            return _without_effect(error)
         return PerformedOperation(AnsweredLater())
 
     def _revocation(self, mailbox: str, admitted: Admitted, given: OperationData) -> RequestUse:
@@ -144,6 +148,11 @@ class DcpOperations:
         except TheirError as error:
             raise TheirError(error.reason, "it was used or revoked before") from None
         return PerformedOperation(None)
+
+
+def _without_effect(error: NotNowError) -> PerformedOperation:
+    """What failed and changed nothing; the error counts if it says something of the mailbox."""
+    return PerformedOperation(FailedOperation(error, without_effect=error.reason in _SAY_NOTHING))
 
 
 @contextmanager

@@ -3,10 +3,12 @@
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import suppress
 from typing import Final
 
+from postroom.api.reasons import CONTENT_UNAVAILABLE
 from postroom.core.errors import NotNowError
-from postroom.core.reasons import STORE_UNAVAILABLE
+from postroom.http.contents import reading_contents
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.ids import id_of
 from postroom.storage.mail.reader import Found, Reader, Unreadable, runs_of
@@ -26,29 +28,28 @@ class Fetching:
     def fetch(self, rows: Sequence[Row], until: float) -> list[Found]:
         """The results for the first of these rows, in their order: for as many as could be fetched until then.
 
-        A row that cannot be read is also logged. Raises NotNowError(STORE_UNAVAILABLE), also if nothing could be
+        A row that cannot be read is also logged. Raises NotNowError(CONTENT_UNAVAILABLE), also if nothing could be
         fetched in that time.
         """
         runs = runs_of(rows)
         running: list[Future[Sequence[Found]]] = [self._pool.submit(self._begin, run, until) for run in runs]
         found: dict[RowKey, Found] = {}
         try:
-            for run, future in zip(runs, running, strict=True):
-                each_found = future.result(max(0.0, until - self._clock()))
-                found |= zip((row.key for row in run), each_found, strict=True)
-        except TimeoutError:
-            # Messages that were fetched after a gap are fetched again later: a page must not skip the gap.
-            pass
+            with reading_contents(), suppress(TimeoutError):
+                for run, future in zip(runs, running, strict=True):
+                    each_found = future.result(max(0.0, until - self._clock()))
+                    found |= zip((row.key for row in run), each_found, strict=True)
         finally:
             for future in running:
                 future.cancel()
+        # Messages that were fetched after a gap are fetched again later: a page must not skip the gap.
         done = []
         for row in rows:
             if row.key not in found:
                 break
             done.append(found[row.key])
         if rows and not done:
-            raise NotNowError(STORE_UNAVAILABLE, "the messages could not be read in time")
+            raise NotNowError(CONTENT_UNAVAILABLE, "the messages could not be read in time")
         for each in done:
             if isinstance(each, Unreadable):
                 log_unreadable(each)

@@ -6,11 +6,11 @@ from typing import Final
 
 import msgspec
 
-from postroom.api.reasons import MESSAGE_UNKNOWN, MESSAGE_UNREADABLE
+from postroom.api.reasons import CONTENT_UNAVAILABLE, MESSAGE_UNKNOWN, MESSAGE_UNREADABLE
 from postroom.api.schemas import Conversation, Conversations, Message, Status
 from postroom.core.errors import NotNowError, TheirError
-from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.core.timestamps import write_timestamp
+from postroom.http.contents import reading_contents
 from postroom.http.cursors import read_cursor, write_cursor
 from postroom.http.fetching import Fetching, log_unreadable
 from postroom.storage.aws.object_store import READ_BYTES
@@ -136,11 +136,15 @@ class MessageListing:
     def filed(self, mailbox: str, message_id: str) -> Filed:
         """One message of the mailbox.
 
-        Raises TheirError(MESSAGE_UNKNOWN), NotNowError(MESSAGE_UNREADABLE or STORE_UNAVAILABLE).
+        Raises TheirError(MESSAGE_UNKNOWN), NotNowError: STORE_UNAVAILABLE; MESSAGE_UNREADABLE, CONTENT_UNAVAILABLE: it
+        is there.
         """
         key = row_of(message_id, mailbox)
         row = self.register.find(key) if key else None
-        found = self.reader.fetch(row) if row and row.waits(int(self.clock())) else None
+        found = None
+        if row and row.waits(int(self.clock())):
+            with reading_contents():
+                found = self.reader.fetch(row)
         if found is None:
             raise TheirError(MESSAGE_UNKNOWN)
         if isinstance(found, Unreadable):
@@ -152,7 +156,7 @@ class MessageListing:
         """All messages of the mailbox, the oldest first, without those that cannot be read; `partners`: only with
         these.
 
-        Raises NotNowError(STORE_UNAVAILABLE), also if not all could be read in time.
+        Raises NotNowError: STORE_UNAVAILABLE; CONTENT_UNAVAILABLE, also if not all could be read in time.
         """
         chosen: list[Row] = []
         size = 0
@@ -250,7 +254,7 @@ def received_at(row: Row) -> str:
 
 
 def _not_in_time() -> NotNowError:
-    return NotNowError(STORE_UNAVAILABLE, "not all messages could be read in time")
+    return NotNowError(CONTENT_UNAVAILABLE, "not all messages could be read in time")
 
 
 def _length(row: Row) -> int:

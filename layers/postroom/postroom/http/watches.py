@@ -29,7 +29,7 @@ class Watches:
     def add(self, mailbox: str, admitted: Admitted, connection: str) -> None:
         """Answer a request later, by the WebSocket `connection`, when the mailbox has mail.
 
-        Raises TheirError(NOT_A_REQUEST); NotNowError(STORE_UNAVAILABLE).
+        Raises TheirError(NOT_A_REQUEST); NotNowError: STORE_UNAVAILABLE, WATCH_REPLACED.
         """
         if not connection:
             raise TheirError(NOT_A_REQUEST, "watch is answered over a WebSocket: send it over one")

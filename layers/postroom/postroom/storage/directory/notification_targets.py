@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 from postroom.api.states import TargetState
 from postroom.core.errors import NotNowError
-from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.storage.aws.attributes import ABSENT, PK, SK, Item, Number, Text, Value, item, primary_key
 from postroom.storage.aws.table import DynamoTable, Values
 from postroom.storage.directory.watching_sessions import WatchingSession
@@ -114,6 +113,7 @@ class NotificationTargets:
         Returns what it took the place of, also an earlier watch of its own, which is to be told, unless it is being
         told of mail: a second response would end it. A notification that failed is not sent again, because its target
         is gone. If the table neither takes the row nor can be read, what it may have taken the place of is not known.
+        Raises NotNowError(WATCH_REPLACED), too: others take all places meanwhile.
         """
         for _ in range(_TRIES_AT_SLOTS):
             slot, old = _slot_for(session, [each for each in self.of(mailbox) if each.kind is TargetKind.SESSION])
@@ -130,7 +130,10 @@ class NotificationTargets:
             if is_put:
                 is_notified_now = old is not None and old.retry and not old.failing_since_ms
                 return None if is_notified_now else old
-        raise NotNowError(STORE_UNAVAILABLE, "too many sessions begin to wait for mail of this mailbox at once")
+        # Most functions that know targets know nothing of DCP.
+        from postroom.protocols.dcp.reasons import WATCH_REPLACED
+
+        raise NotNowError(WATCH_REPLACED, "too many sessions begin to wait for mail of this mailbox at once")
 
     def remove(self, mailbox: str, target_id: str) -> bool:
         """Remove a target; False: there is none."""
