@@ -478,3 +478,9 @@ def test_json_stringify_writes_nesting_beyond_orjson(depth: int) -> None:
     for _ in range(depth):
         value = [value]
     assert json_stringify(value) == b"[" * depth + b'{"7":1}' + b"]" * depth  # type: ignore[arg-type]
+
+
+def test_what_is_written_in_another_order_stays_as_it_is() -> None:
+    value: ijson.JsonValue = {"b": [{"a": 1, "0": 2}], "1": 1.0}
+    assert json_stringify(value) == b'{"1":1,"b":[{"0":2,"a":1}]}'
+    assert json.dumps(value) == '{"b": [{"a": 1, "0": 2}], "1": 1.0}'

@@ -38,12 +38,11 @@ also if the value is many small lists and objects:
 `json_stringify` and `json_stringify_of_parsed` do the same, with the members as they stand. There, an array index that
 follows another name needs that order, and halves of surrogate pairs need Python's own encoder, which writes what
 `orjson` does except for floats: its exponents begin elsewhere again, and have two digits or more. `json_stringify`
-copies what is refused to plain types first.
+copies what is refused to plain types first, and what needs another order, so that the caller's value stays as it is.
 """
 
 import json
 import re
-from collections.abc import Callable
 from functools import cache
 from itertools import chain
 from math import inf
@@ -112,7 +111,7 @@ def jcs_of_parsed(value: JsonValue) -> bytes:
 def _as_rfc_8785(value: JsonValue, text: bytes) -> bytes:
     """The canonical text. `text`: that of `orjson`, with sorted names."""
     if _may_have_another_order(text):
-        text = _written(_in_order(value, _utf_16))
+        text = orjson.dumps(_in_utf_16_order(value), option=_AS_SET)
     return _with_other_numbers(text)
 
 
@@ -175,9 +174,9 @@ def json_stringify(value: JsonValue) -> bytes:
     except TypeError:
         text = None
     if text is not None and _is_plain(value):
-        return _in_javascript_order(value) if _LATER_INDEX.search(text) else _with_other_numbers(text)
+        return json_stringify_of_parsed(orjson.loads(text)) if _LATER_INDEX.search(text) else _with_other_numbers(text)
     try:
-        return _in_javascript_order(_plain(value))
+        return json_stringify_of_parsed(_plain(value))
     except RecursionError:
         raise NotCanonicalError("the value contains itself or nests too deeply") from None
 
@@ -196,10 +195,6 @@ def json_stringify_of_parsed(value: JsonValue) -> bytes:
         _put_indices_first(value)
         text = orjson.dumps(value, option=_AS_SET)
     return _with_other_numbers(text)
-
-
-def _in_javascript_order(value: JsonValue) -> bytes:
-    return _with_other_numbers(_written(_in_order(value, cache(_index))))
 
 
 def _plain(value: Any) -> JsonValue:
@@ -224,16 +219,9 @@ def _double(integer: int) -> float:
     return double
 
 
-def _written(value: JsonValue) -> bytes:
-    """The text of a plain value, except for the form of its numbers, with the members as they stand."""
-    try:
-        return orjson.dumps(value, option=_AS_SET)
-    except TypeError:
-        return _written_by_python(value)
-
-
 def _written_by_python(value: JsonValue) -> bytes:
-    """The same, with halves of surrogate pairs, or more levels than `orjson` writes."""
+    """The text of a plain value with halves of surrogate pairs, or more levels than `orjson` writes, except for the
+    form of its numbers."""
     text = _PYTHON.encode(value)
     # Two halves that stand together are a character, as in JavaScript. No parser leaves such, and joining them is slow.
     if _TWO_HALVES.search(text):
@@ -243,7 +231,7 @@ def _written_by_python(value: JsonValue) -> bytes:
 
 
 def _with_other_numbers(text: bytes) -> bytes:
-    """A text of `_written`, its numbers in the form of ECMAScript (ECMA-262 §6.1.6.1.20 Number::toString)."""
+    """A text of `orjson` or Python, its numbers in the form of ECMAScript (ECMA-262 §6.1.6.1.20 Number::toString)."""
     if not any(form.search(text) for form in (_WHOLE_FLOAT, _SMALL_EXPONENT, _EARLY_EXPONENT)):
         return text
     # Bytes that are not in UTF-8 replace the escapes with a quotation mark or a backslash, so that each quotation mark
@@ -267,13 +255,13 @@ def _with_other_exponent(number: bytes) -> bytes:
     return b"0.00000"[: 1 - power] + digits if power >= -6 else number.replace(b"e-0", b"e-")
 
 
-def _in_order(value: Any, key: Callable[[str], Any]) -> Any:
-    """A copy of a plain value, with the members of each object sorted by `key` of their names."""
+def _in_utf_16_order(value: Any) -> Any:
+    """A copy of a plain value, with the members of each object sorted as RFC 8785 §3.2.3 does."""
     if type(value) is dict:
-        names = sorted(value, key=key) if len(value) > 1 else value
-        return {name: each if type(each := value[name]) in _SCALARS else _in_order(each, key) for name in names}
+        names = sorted(value, key=_utf_16) if len(value) > 1 else value
+        return {name: each if type(each := value[name]) in _SCALARS else _in_utf_16_order(each) for name in names}
     if type(value) is list:
-        return [each if type(each) in _SCALARS else _in_order(each, key) for each in value]
+        return [each if type(each) in _SCALARS else _in_utf_16_order(each) for each in value]
     return value
 
 

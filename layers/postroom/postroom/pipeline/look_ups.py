@@ -53,6 +53,8 @@ SECONDS_OF_A_DOMAIN: Final = 10.0
 
 An honest one takes a tenth of a second.
 """
+_FULL_FOR_SECONDS: Final = 60
+"""How long a full bucket takes to be empty."""
 SLOW_SECONDS: Final = 0.5
 """A look-up that takes so long is slow."""
 SLOW_FOR_SECONDS: Final = 60
@@ -86,15 +88,10 @@ UNLIMITED: Final = Patience(inf)
 
 
 class _Use(NamedTuple):
-    """What the look-ups of a domain have taken: `seconds` are in its bucket at the time `at`."""
+    """What the look-ups of a domain have taken: when its bucket will be empty, and until when it counts as slow."""
 
-    seconds: float
-    at: float
+    empty_at: float
     slow_until: float
-
-    def seconds_at(self, now: float) -> float:
-        """What has not leaked out of the bucket since."""
-        return max(0.0, self.seconds - (now - self.at) * SECONDS_OF_A_DOMAIN / 60)
 
 
 class LookUps:
@@ -171,7 +168,7 @@ class LookUps:
     def _check_use(self, domain: str) -> None:
         now = self._clock()
         use = self._use_of(domain, now)
-        is_spent = use.seconds_at(now) >= SECONDS_OF_A_DOMAIN
+        is_spent = use.empty_at >= now + _FULL_FOR_SECONDS
         are_many_slow = len(self._fell_slow) == MOST_SLOW and self._fell_slow[0] > now - SLOW_FOR_SECONDS
         if self._until < inf and (is_spent or use.slow_until > now or (self._is_sparing and are_many_slow)):
             raise LookUpNeededError
@@ -180,7 +177,7 @@ class LookUps:
 
     def _use_of(self, domain: str, now: float) -> _Use:
         kept = self._uses.get(domain, now)
-        return kept.value if kept else _Use(0.0, now, now)
+        return kept.value if kept else _Use(now, now)
 
     def _leave(self, domain: str, seconds: float) -> None:
         now = self._clock()
@@ -195,9 +192,8 @@ class LookUps:
                     # Once for each domain: one alone must not end the look-ups of all others.
                     self._fell_slow.append(now)
                 slow_until = now + SLOW_FOR_SECONDS
-            taken = use.seconds_at(now) + seconds
-            forgotten = max(slow_until, now + taken * 60 / SECONDS_OF_A_DOMAIN)
-            self._uses.put(domain, CacheEntry(_Use(taken, now, slow_until), now, forgotten))
+            empty_at = max(use.empty_at, now) + seconds * _FULL_FOR_SECONDS / SECONDS_OF_A_DOMAIN
+            self._uses.put(domain, CacheEntry(_Use(empty_at, slow_until), now, max(empty_at, slow_until)))
             self._changed.notify_all()
 
 
