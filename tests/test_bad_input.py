@@ -264,9 +264,9 @@ def difference(before: Json, after: Json) -> Json:
             assert held.items() <= after[place].items()
             new: Any = {name: after[place][name] for name in after[place].keys() - held.keys()}
         else:
-            new = [*after[place]]
-            for entry in held:
-                new.remove(entry)
+            lost = [entry for entry in held if entry not in after[place]]
+            assert not lost, f"changed or gone in {place}"
+            new = [entry for entry in after[place] if entry not in held]
         if new:
             fresh[place] = new
     return fresh
@@ -289,6 +289,7 @@ def look_again(running: FunctionsStack, last_look: Json) -> Json:
     """Everything that is stored after a call of a function."""
     # To look takes long. What the function only read is as it was.
     if {call.action for call in running.calls} - READS:
+        running.wait_for_look_ups()
         last_look.update(running.deployed.dump())
     return last_look
 

@@ -21,7 +21,6 @@ from postroom.local.dns import DnsServer
 from postroom.local.zones import Mode, ZoneTree
 from postroom.names.publishing import text_record
 from postroom.names.registry import PROFILE_KEY
-from postroom.pipeline.look_ups import SENDERS_KIND
 from postroom.protocols.dm3.envelope import DeliveryInformation, write_envelope
 from postroom.protocols.dm3.message import MessageMetadata
 from postroom.protocols.dm3.sign import sign_message
@@ -79,11 +78,6 @@ class Newcomers:
             said = self.submit(sender)
             if self.requested(look_up):
                 return said
-
-    def wait_for_look_ups(self) -> None:
-        """Wait until look-ups that a request left behind have ended: Lambda freezes them, these tests do not."""
-        while any(row["pk"]["S"].startswith(SENDERS_KIND) for row in self.running.deployed.rows("LimitsTable")):
-            time.sleep(0.01)
 
     def requested(self, look_up: str) -> list[str]:
         """The requests for a look-up, which contain this text."""

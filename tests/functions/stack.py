@@ -13,6 +13,7 @@ import importlib
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -35,6 +36,7 @@ from tests.patience import PATIENCE
 from postroom.local.clients import REGION
 from postroom.local.intrinsics import Evaluator
 from postroom.local.translate import translate
+from postroom.pipeline.look_ups import SENDERS_KIND
 
 ACCOUNT = "123456789012"
 MOTO_REGION = "eu-west-1"
@@ -102,6 +104,11 @@ class FunctionsStack:
         context._aws_request_id = REQUEST_ID
         with _thread_of(function):
             return handler(event, context)
+
+    def wait_for_look_ups(self) -> None:
+        """Wait until look-ups of senders that a request left behind have ended."""
+        while any(row["pk"]["S"].startswith(SENDERS_KIND) for row in self.deployed.rows("LimitsTable")):
+            time.sleep(0.01)
 
     def start(self, function: str) -> ModuleType:
         """The module of the handler, imported once per stack with the template's environment."""

@@ -115,7 +115,7 @@ def test_a_name_that_is_too_slow_for_a_request_is_found_by_the_next_try(newcomer
         assert newcomers.submit_until_requested(CAROL, CAROL) == "ProfileLookupFailed"
     [body] = newcomers.requested(CAROL)
     slow.set()
-    newcomers.wait_for_look_ups()
+    newcomers.running.wait_for_look_ups()
     assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, body)) == {"batchItemFailures": []}
     for server in newcomers.servers:
         server.answer = lambda _: (500, {}, b"")
@@ -144,7 +144,7 @@ def test_an_account_that_is_too_slow_for_a_request_is_found_by_the_next_try(newc
         assert newcomers.submit_until_requested(CAROL, ADDRESS_KEY) == "FilterRuleUnchecked"
     [body] = newcomers.requested(ADDRESS_KEY)
     has_no_address.set()
-    newcomers.wait_for_look_ups()
+    newcomers.running.wait_for_look_ups()
     assert running.invoke("WaitingFunction", sqs("NamesQueue", MADE_AT, body)) == {"batchItemFailures": []}
     has_no_address.clear()
     running.end()

@@ -195,7 +195,7 @@ def test_a_look_up_for_all_instances_that_is_killed_is_requested_by_the_next_try
         clock.sleep(LOOK_UP_AGAIN_SECONDS)
         assert off_chain.submit_until_requested(CAROL, CAROL) == NOT_NOW
     over.set()
-    off_chain.wait_for_look_ups()
+    off_chain.running.wait_for_look_ups()
     assert running.invoke("WaitingFunction", _look_up(off_chain, CAROL)) == {"batchItemFailures": []}
     endpoints_die(off_chain, web)
     running.end()
