@@ -24,11 +24,16 @@ def _zone(number: int) -> str:
     return f"s{number % SILENT_ZONES}.{_EVIL}"
 
 
-def _delegate(office: Office) -> None:
-    office.stack.tree.put(_EVIL, "@ IN A 127.0.0.1\n")
-    for number in range(SILENT_ZONES):
-        office.stack.tree.put(_zone(number), "@ IN A 127.0.0.1\n")
-    office.stack.dns.pause(*map(_zone, range(SILENT_ZONES)))
+def _delegate(office: Office) -> list[str]:
+    """The zones of the attacker, which answer."""
+    zones = [_zone(number) for number in range(SILENT_ZONES)]
+    for zone in (_EVIL, *zones):
+        office.stack.tree.put(zone, "@ IN A 127.0.0.1\n")
+    return zones
+
+
+def _fall_silent(office: Office) -> None:
+    office.stack.dns.pause(*_delegate(office))
 
 
 def _forge(office: Office, number: int) -> None:
@@ -51,7 +56,7 @@ _SILENT: Final = Attack(
     },
     _forge,
     6,
-    _delegate,
+    _fall_silent,
 )
 
 
@@ -61,11 +66,8 @@ _SPENT_AFTER_SECONDS: Final = 15.0
 """When each process has spent on the domain what it may in a minute."""
 
 
-def _delegate_slow(office: Office) -> None:
-    office.stack.tree.put(_EVIL, "@ IN A 127.0.0.1\n")
-    for number in range(SILENT_ZONES):
-        office.stack.tree.put(_zone(number), "@ IN A 127.0.0.1\n")
-    office.stack.dns.slow_down(_DELAY_SECONDS, *map(_zone, range(SILENT_ZONES)), *office.new_senders)
+def _become_slow(office: Office) -> None:
+    office.stack.dns.slow_down(_DELAY_SECONDS, *_delegate(office), *office.new_senders)
 
 
 _SLOW: Final = Attack(
@@ -81,7 +83,7 @@ _SLOW: Final = Attack(
     },
     _forge,
     6,
-    _delegate_slow,
+    _become_slow,
     first_seconds=_SPENT_AFTER_SECONDS,
 )
 
@@ -137,7 +139,7 @@ _FEEDBACK: Final = Attack(
     _put_hosts,
     _listen,
 )
-_FAILING: Final = Attack(
+FAILING: Final = Attack(
     f"10 forged messages a second, whose senders' {_FEW_HOSTS} hosts have not answered for {_LEARNT_AFTER_SECONDS:g} s",
     {
         "the memory of failing names and addresses": (
@@ -184,7 +186,7 @@ _SYNCHRONOUS: Final = Attack(
     },
     _ask_synchronously,
     20,
-    _delegate,
+    _fall_silent,
     parameters={"InboxReservedConcurrency": str(_RESERVED)},
     http_processes=_RESERVED,
 )
@@ -211,7 +213,7 @@ _DM3: Final = Attack(
     },
     _submit,
     20,
-    _delegate,
+    _fall_silent,
 )
 
 
@@ -220,7 +222,7 @@ def _ask_to_open(office: Office, number: int) -> None:
     office.post(f"/profile/{_zone(number)}", json.dumps({"profile": {}, "signature": "0x"}).encode())
 
 
-_OPENING: Final = Attack(
+OPENING: Final = Attack(
     "20 requests a second to open mailboxes of names in domains that do not answer",
     {
         "the share of the runs of the mailbox API that may look up owners": (
@@ -233,7 +235,7 @@ _OPENING: Final = Attack(
     },
     _ask_to_open,
     20,
-    _delegate,
+    _fall_silent,
     parameters={"Dm3SelfRegistration": "ds.eth"},
 )
 
@@ -328,10 +330,10 @@ ATTACKS: Final = (
     _SILENT,
     _SLOW,
     _FEEDBACK,
-    _FAILING,
+    FAILING,
     _SYNCHRONOUS,
     _DM3,
-    _OPENING,
+    OPENING,
     _WAITING,
     _WAITING_OVER_DCP,
     _STRANGERS_OVER_DCP,

@@ -60,17 +60,6 @@ Json = Any
 
 
 @pytest.fixture
-def dcp(api: ApiStack) -> DcpApi:
-    give_keys(api)
-    return DcpApi(api)
-
-
-@pytest.fixture
-def peer(dcp: DcpApi) -> Peer:
-    return dcp.peer()
-
-
-@pytest.fixture
 def signed_in(api: ApiStack, dcp: DcpApi) -> Owner:
     return Owner(api)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from tests.http.api_stack import DAY, SHOP, ApiStack, Owner, reason
-from tests.http.dcp_peers import OWNER, WES, DcpApi, do, give_keys
+from tests.http.dcp_peers import OWNER, WES, DcpApi, do
 from tests.protocols.dcp.guarded import Peer, code
 
 from postroom.api.reasons import CONTENT_UNAVAILABLE, COUNTER_CLOSED, MESSAGE_UNREADABLE, TOO_MANY_REQUESTS
@@ -50,17 +50,6 @@ OF_NO_READ = {
 """With these, none is refused; if one were, it would count."""
 PASSING = [each for each in REASONS if each.kind is Kind.RETRY]
 KEY = f"0x{7:064x}"
-
-
-@pytest.fixture
-def dcp(api: ApiStack) -> DcpApi:
-    give_keys(api)
-    return DcpApi(api)
-
-
-@pytest.fixture
-def peer(dcp: DcpApi) -> Peer:
-    return dcp.peer()
 
 
 def cheque(dcp: DcpApi, operation: str, **data: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The stack of an exception, as a log shows it: the text of an exception may repeat what a stranger wrote."""
+"""Stacks of exceptions for logs, escaped and shortened: the text of an exception may repeat what a stranger wrote."""
 
 import logging
 import traceback

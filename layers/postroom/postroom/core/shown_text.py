@@ -1,4 +1,4 @@
-"""What strangers wrote, as people see it on a terminal or in a log: it controls neither, and is not too long."""
+"""Escaping and shortening of untrusted text for terminals and logs."""
 
 from typing import Final
 

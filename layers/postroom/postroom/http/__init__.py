@@ -5,7 +5,6 @@ router.py, cors.py          from a request to its handler
 request_parts.py, conditions.py, ranges.py, cursors.py, private_responses.py    what handlers read and write
 tokens.py, owner_keys.py, sign_in.py, registration.py, rate_limit.py            authentication and rate limits
 mailbox_router.py           from an operation of `api.operations` to its handler:
-contents.py                 reading what a mailbox contains
 mail_handlers.py            messages; over message_listing.py, fetching.py, dm3_reference.py, usage.py, waits.py
 handlers.py                 all else: signing in, settings, …; over:
 nlweb_settings.py, preferences.py                            settings

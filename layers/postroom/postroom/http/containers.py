@@ -33,7 +33,7 @@ from postroom.api.schemas import (
 from postroom.core.errors import NotNowError, TheirError
 from postroom.crypto.encodings import is_hex
 from postroom.http.conditions import check_match, check_write
-from postroom.http.contents import reading_contents
+from postroom.http.fetching import reading_contents
 from postroom.http.private_responses import not_modified, respond_bytes
 from postroom.http.ranges import whole_or_part
 from postroom.http.request import HttpRequest

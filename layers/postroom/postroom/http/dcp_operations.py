@@ -1,8 +1,6 @@
 """The operations of DCP at a mailbox: those of the mailbox API for its owner, and `revoke`."""
 
-import logging
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -22,17 +20,15 @@ from postroom.core.reasons import STORE_UNAVAILABLE
 from postroom.http.rate_limit import NewcomerRate, Rate
 from postroom.http.request import HttpRequest
 from postroom.http.response import HttpResponse
-from postroom.http.router import Handler, RoutedRequest
+from postroom.http.router import Handler, RoutedRequest, unexpected_as
 from postroom.http.sign_in import SignIn
 from postroom.http.watches import Watches
-from postroom.net.aws_errors import our_own_fault
 from postroom.protocols.dcp.guardian import AnsweredLater, FailedOperation
 from postroom.protocols.dcp.reasons import ANSWER_TOO_LARGE, DCP_OPERATION_UNKNOWN
 from postroom.protocols.dcp.receiving import Admitted, ReceiveLimits
 from postroom.protocols.dcp.session_store import RequestUse, SessionStore
 from postroom.protocols.dcp.validity import read_validity
 
-_log: Final = logging.getLogger(__name__)
 _READ: Final = "GET"
 _SAY_NOTHING: Final = frozenset({STORE_UNAVAILABLE, COUNTER_CLOSED})
 """With these, a read or a watch is refused before anything is known of the mailbox. Only then, its stamp is given back:
@@ -99,7 +95,7 @@ class DcpOperations:
             perform = partial(self._watch, mailbox, admitted, message.connection)
         else:
             perform = partial(self._revoke, self._revocation(mailbox, admitted, given))
-        with _unexpected_as_not_now():
+        with unexpected_as(COUNTER_CLOSED):
             peer, take = admitted.peer, self.newcomers.once(admitted.peer)
             before_read = None if self.newcomers.is_known(peer, mailbox) else take
             self.sign_in.check_resources(
@@ -112,7 +108,7 @@ class DcpOperations:
     def _perform(self, operation: Operation, call: RoutedRequest, most_bytes: int) -> PerformedOperation:
         """Raises TheirError as the handler does; NotNowError, too, if it may have changed something."""
         try:
-            with _unexpected_as_not_now():
+            with unexpected_as(COUNTER_CLOSED):
                 response = self.handlers[operation.id](call)
         except NotNowError as error:
             if operation.method != _READ:
@@ -130,7 +126,7 @@ class DcpOperations:
 
     def _watch(self, mailbox: str, admitted: Admitted, connection: str) -> PerformedOperation:
         try:
-            with _unexpected_as_not_now():
+            with unexpected_as(COUNTER_CLOSED):
                 self.watches.add(mailbox, admitted, connection)
         except NotNowError as error:
             return _without_effect(error)
@@ -153,19 +149,6 @@ class DcpOperations:
 def _without_effect(error: NotNowError) -> PerformedOperation:
     """What failed and changed nothing; the error counts if it says something of the mailbox."""
     return PerformedOperation(FailedOperation(error, without_effect=error.reason in _SAY_NOTHING))
-
-
-@contextmanager
-def _unexpected_as_not_now() -> Iterator[None]:
-    """Raise NotNowError(COUNTER_CLOSED) for an unexpected exception, as the router answers one."""
-    try:
-        yield
-    except (TheirError, NotNowError):
-        raise
-    except Exception as error:
-        if not our_own_fault(error):
-            _log.exception("a handler failed")
-        raise NotNowError(COUNTER_CLOSED) from None
 
 
 def _call(operation: Operation, given: OperationData, mailbox: str, host: str, most_wait: float) -> RoutedRequest:

@@ -1,14 +1,14 @@
-"""Fetching the messages of rows in parallel, within a time limit."""
+"""The contents of mailboxes: reading of the messages of rows in parallel, within a time limit, and its failures."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from postroom.api.reasons import CONTENT_UNAVAILABLE
 from postroom.core.errors import NotNowError
-from postroom.http.contents import reading_contents
+from postroom.http.router import unexpected_as
 from postroom.storage.layout import RowKey
 from postroom.storage.mail.ids import id_of
 from postroom.storage.mail.reader import Found, Reader, Unreadable, runs_of
@@ -68,3 +68,17 @@ def log_unreadable(unreadable: Unreadable) -> None:
         "message %s of %s is live, and its line is not at %s: the object is gone, or damaged there",
         id_of(row.key), row.key.mailbox, row.place,
     )  # fmt: skip
+
+
+@contextmanager
+def reading_contents() -> Iterator[None]:
+    """Raise NotNowError(CONTENT_UNAVAILABLE) for each failure to read a message or a container that exists.
+
+    Such a failure shows that the content exists, and a bug may affect one message only. So these failures have their
+    own reason, with which a request of DCP counts (`http.dcp_operations`).
+    """
+    with unexpected_as(CONTENT_UNAVAILABLE):
+        try:
+            yield
+        except NotNowError as error:
+            raise NotNowError(CONTENT_UNAVAILABLE, error.detail) from error

@@ -10,9 +10,8 @@ from postroom.api.reasons import CONTENT_UNAVAILABLE, MESSAGE_UNKNOWN, MESSAGE_U
 from postroom.api.schemas import Conversation, Conversations, Message, Status
 from postroom.core.errors import NotNowError, TheirError
 from postroom.core.timestamps import write_timestamp
-from postroom.http.contents import reading_contents
 from postroom.http.cursors import read_cursor, write_cursor
-from postroom.http.fetching import Fetching, log_unreadable
+from postroom.http.fetching import Fetching, log_unreadable, reading_contents
 from postroom.storage.aws.object_store import READ_BYTES
 from postroom.storage.directory.domains import Directory
 from postroom.storage.layout import RowKey

@@ -1,7 +1,8 @@
 """The router: finds the handler of a request, authenticates the client, and turns errors into responses."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
@@ -116,14 +117,10 @@ class Router:
 
     def _respond(self, request: HttpRequest) -> HttpResponse:
         try:
-            return self._handle(request)
+            with unexpected_as(self._failure):
+                return self._handle(request)
         except (TheirError, NotNowError) as error:
             return self._refuse(error)
-        except Exception as error:
-            # Whatever the error was, the client may try again. Stack traces are never shown.
-            if not our_own_fault(error):
-                _log.exception("a handler failed")
-            return self._refuse(NotNowError(self._failure))
 
     def _handle(self, request: HttpRequest) -> HttpResponse:
         path = request.path.removesuffix("/") if self._final_slash else request.path
@@ -151,3 +148,19 @@ class Router:
 
 def _admit(_call: RoutedRequest) -> None:
     """Every request is allowed."""
+
+
+@contextmanager
+def unexpected_as(reason: Reason) -> Iterator[None]:
+    """Raise NotNowError with this reason for an unexpected error, which is logged unless it is a fault of our own.
+
+    Whatever the error was, the client may try again. Stack traces are never shown.
+    """
+    try:
+        yield
+    except (TheirError, NotNowError):
+        raise
+    except Exception as error:
+        if not our_own_fault(error):
+            _log.exception("a handler failed")
+        raise NotNowError(reason) from error
