@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from io import TextIOWrapper
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -180,6 +181,9 @@ def _functions_log() -> Iterator[tuple[TextIO, Path]]:
     """Redirect standard output, to which the functions log, to a file; yields the original, and the file."""
     kept = [os.dup(descriptor) for descriptor in (1, 2)]
     with tempfile.NamedTemporaryFile() as log, Path(log.name).open("ab") as end, os.fdopen(os.dup(1), "w") as out:
+        # What a function logs counts as soon as it is logged, also where the output is a pipe.
+        assert isinstance(sys.stdout, TextIOWrapper)
+        sys.stdout.reconfigure(line_buffering=True)
         for descriptor in (1, 2):
             # In append mode, because the file is emptied before each run.
             os.dup2(end.fileno(), descriptor)

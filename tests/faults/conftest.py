@@ -1,5 +1,6 @@
 """Fixtures for the fault tests: the run of all flows in this tier and rotation, once for all tests."""
 
+import os
 import re
 import subprocess
 import sys
@@ -39,7 +40,11 @@ class Played:
 def play(*arguments: str) -> Played:
     """Run `python -m tests.faults` in a process of its own, without threads, because it forks."""
     command = ["-m", "tests.faults", *arguments]
-    run = subprocess.run([sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # On a machine that nobody prepared, Python buffers output.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    run = subprocess.run(
+        [sys.executable, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
     return Played(f"python {' '.join(command)}", run.returncode, run.stdout)
 
 
