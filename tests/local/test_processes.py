@@ -12,6 +12,8 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -372,6 +374,9 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     assert "shutdown_trigger" in parameters(hypercorn.asyncio.serve)
     assert {"hypercorn.asyncio", "serve"} <= names(ministack_app.main)
     assert {"_tokenize", "_condition_syntax_error"} <= names(dynamodb._evaluate_condition)
+    assert parameters(dynamodb._evaluate_condition) == ["expr", "item", "attr_values", "attr_names", "slot"]
+    assert "_evaluate_condition" in names(dynamodb._query)
+    assert parameters(dynamodb._key_condition_clauses) == ["tokens"]
     assert parameters(dynamodb._tokenize) == ["expr"]
     assert parameters(dynamodb._condition_syntax_error) == ["expr", "slot"]
 
@@ -387,6 +392,36 @@ def test_expressions_that_are_parsed_once_mean_what_they_did(monkeypatch) -> Non
             assert dynamodb._evaluate_condition(expression, {"a": {"N": "1"}}, {":one": {"N": "1"}}, {}) is holds
         with pytest.raises(ValueError, match=r'token: "b"'):
             dynamodb._evaluate_condition("a b", {}, {}, {})
+
+
+KEY_CLAUSES = (
+    "sk = :a", "sk BETWEEN :a AND :b", "#sk between :a and :b", "begins_with(sk, :a)", "begins_with ( #sk , :a )",
+    "sk < :a", "sk >= :a",
+)  # fmt: skip
+KEYS = ({"S": ""}, {"S": "#"}, {"S": "m#"}, {"S": "m#1"}, {"S": "m#~"}, {"S": "\U0001f600"}, {"N": "1"}, {"N": "2"})
+
+
+def test_keys_that_are_compared_directly_meet_the_conditions_that_they_did(monkeypatch) -> None:
+    from ministack.services import dynamodb
+
+    def results() -> list[bool | str]:
+        return [
+            result_of(partial(dynamodb._evaluate_condition, f"pk = :pk AND {clause}", {"pk": pk, "sk": sk},
+                              {":pk": {"S": "p"}, ":a": first, ":b": last}, {"#sk": "sk"}, "KeyConditionExpression"))
+            for clause, sk, first, last, pk in product(KEY_CLAUSES, KEYS, KEYS, KEYS, ({"S": "p"}, {"S": "q"}))
+        ]  # fmt: skip
+
+    evaluated = results()
+    monkeypatch.setattr(dynamodb, "_evaluate_condition", dynamodb._evaluate_condition)
+    ministack.compare_keys_directly()
+    assert results() == evaluated
+
+
+def result_of(evaluate: Callable[[], bool]) -> bool | str:
+    try:
+        return evaluate()
+    except ValueError as error:
+        return str(error)
 
 
 @pytest.mark.parametrize(

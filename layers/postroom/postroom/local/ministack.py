@@ -10,7 +10,7 @@ state; here they are stopped. MiniStack asks for a permission `sqs:…Batch` of 
 send, delete or hide a message may do the same with a batch. MiniStack answers everybody; here, only requests that are
 signed by a key of this stack (`signed_requests`). MiniStack extracts code and layers for each process; here the
 processes share the files, and what Python compiles of them. MiniStack parses an expression for each row that it
-evaluates it for; here, once.
+evaluates it for; here, once. It evaluates key conditions for each row; here, it compares the keys.
 
 tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
 """
@@ -29,6 +29,7 @@ import termios
 import zipfile
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Condition, Lock, Thread
 from types import SimpleNamespace
@@ -303,6 +304,62 @@ def parse_expressions_once() -> None:
     dynamodb._condition_syntax_error = keeping(dynamodb._condition_syntax_error)
 
 
+_Texts = Callable[[str], str]
+"""The text of a value, by its placeholder. Raises KeyError if it is another kind of value."""
+_KeyTest = tuple[str, Callable[[str, _Texts], bool]]
+"""An attribute of a key, and whether its text meets a clause of a key condition."""
+
+
+def compare_keys_directly() -> None:
+    """Compare keys that are texts, where MiniStack evaluates the key condition of a query for each row of a partition,
+    and for each page again."""
+    evaluate = dynamodb._evaluate_condition
+    tests_of = functools.lru_cache(_MOST_EXPRESSIONS)(_key_tests)
+
+    def evaluate_or_compare(
+        expression: str, row: Any, values: Any, names: Any, slot: str = "ConditionExpression"
+    ) -> bool:
+        def text_of(value: str) -> str:
+            text: str = values[value]["S"]
+            return text
+
+        if slot == "KeyConditionExpression":
+            with suppress(_EvaluatedError, KeyError):
+                # All of them: a range whose end is before its begin is refused, whatever the row is.
+                met = [test(row[names.get(name, name)]["S"], text_of) for name, test in tests_of(expression)]
+                return all(met)
+        evaluated: bool = evaluate(expression, row, values, names, slot)
+        return evaluated
+
+    dynamodb._evaluate_condition = evaluate_or_compare
+
+
+class _EvaluatedError(Exception):
+    """MiniStack evaluates this condition: it is not one of texts, or is to be refused."""
+
+
+def _key_tests(expression: str) -> list[_KeyTest]:
+    """The clauses of a key condition. Raises _EvaluatedError."""
+    return [_key_test(clause) for clause in dynamodb._key_condition_clauses(dynamodb._tokenize(expression))]
+
+
+def _key_test(clause: list[tuple[str, str]]) -> _KeyTest:
+    match clause:
+        case [(_, name), ("EQ", _), ("VALUE_REF", value)]:
+            return name, lambda text, texts: text == texts(value)
+        case [(_, name), ("IDENT", "BETWEEN"), ("VALUE_REF", first), ("IDENT", "AND"), ("VALUE_REF", last)]:
+            return name, lambda text, texts: _is_between(texts(first), text, texts(last))
+        case [("IDENT", "begins_with"), _, (_, name), _, ("VALUE_REF", value), _]:
+            return name, lambda text, texts: text.startswith(texts(value))
+    raise _EvaluatedError
+
+
+def _is_between(first: str, text: str, last: str) -> bool:
+    if first > last:
+        raise _EvaluatedError
+    return first <= text <= last
+
+
 if __name__ == "__main__":
     slots = InvocationSlots(*map(int, sys.argv[1:]))
     bound_processes(slots)
@@ -311,6 +368,7 @@ if __name__ == "__main__":
     authorize_batches_as_single_messages()
     share_code()
     parse_expressions_once()
+    compare_keys_directly()
     stop_at_once(slots)
     keep_state()
     end_with_supervisor()
