@@ -23,6 +23,8 @@ STRANGER_SECONDS: Final = 10.0
 STRANGERS: Final = ("new sender", DISCARD)
 """The honest users of whom a post office knows no more than of those who attack it."""
 ROUNDS: Final = 16
+_STARTING_ROUNDS: Final = 2
+"""The rounds beside an attack in which its functions start, before anything is measured."""
 ROOT: Final = Path(__file__).parent.parent
 _DEPLOYED: Final = ("template.yaml", "functions", "layers", "glue_jobs")
 
@@ -51,7 +53,7 @@ class Attack:
 
     `prepare`: what there is before it; `during`: what there is while it goes on. `bounds`: those of ours that are taken
     away, each by its edits, to see whether the benchmark sees it. `parameters`: of the template; `http_processes`: of
-    each function that no queue feeds; `first_seconds`: for how long it goes on before anything is measured.
+    each function that no queue feeds; `first_seconds`: for how long it goes on before honest users come.
     """
 
     attack: str
@@ -86,20 +88,30 @@ class Attack:
     ) -> list["Waits"]:
         """How long the honest users of an office wait, in their order: beside the same attack on another one, which
         shares the machine with it, and beside the attack on theirs. `until_missed`: only until a goal is missed."""
-        rounds = 1 if effort == TINY else ROUNDS
         processes = Processes(queue=4, http=self.http_processes)
-        with unheard(), open_offices(template, 2 * rounds + 1, self.parameters, processes) as (office, other):
+        with (
+            unheard(),
+            open_offices(template, 2 * (_STARTING_ROUNDS + ROUNDS) + 1, self.parameters, processes) as (office, other),
+        ):
             self.prepare(office)
             self.prepare(other)
             visits(office, 1)  # the functions start, and the proven sender is proven
             with ExitStack() as undo:
                 self.during(office, undo)
                 with _attacking(self, other):
-                    quiet = visits(office, rounds)
+                    quiet = _visits(office, effort, {})
                 goals = {user: _goal(user, quiet[user]) for user in USERS if until_missed}
                 with _attacking(self, office):
-                    beside = visits(office, rounds, goals)
+                    beside = _visits(office, effort, goals)
         return [Waits(user, quiet[user], beside[user]) for user in USERS]
+
+
+def _visits(office: Office, effort: Effort, most: Mapping[str, float]) -> Mapping[str, float]:
+    """How long each honest user waits, on average, once the functions have started."""
+    if effort == TINY:
+        return visits(office, 1, most)
+    _ = visits(office, _STARTING_ROUNDS, most)
+    return visits(office, ROUNDS, most)
 
 
 def _goal(user: str, quiet: float) -> float:

@@ -139,7 +139,7 @@ _FEEDBACK: Final = Attack(
     _put_hosts,
     _listen,
 )
-FAILING: Final = Attack(
+_FAILING: Final = Attack(
     f"10 forged messages a second, whose senders' {_FEW_HOSTS} hosts have not answered for {_LEARNT_AFTER_SECONDS:g} s",
     {
         "the memory of failing names and addresses": (
@@ -222,7 +222,7 @@ def _ask_to_open(office: Office, number: int) -> None:
     office.post(f"/profile/{_zone(number)}", json.dumps({"profile": {}, "signature": "0x"}).encode())
 
 
-OPENING: Final = Attack(
+_OPENING: Final = Attack(
     "20 requests a second to open mailboxes of names in domains that do not answer",
     {
         "the share of the runs of the mailbox API that may look up owners": (
@@ -330,10 +330,10 @@ ATTACKS: Final = (
     _SILENT,
     _SLOW,
     _FEEDBACK,
-    FAILING,
+    _FAILING,
     _SYNCHRONOUS,
     _DM3,
-    OPENING,
+    _OPENING,
     _WAITING,
     _WAITING_OVER_DCP,
     _STRANGERS_OVER_DCP,

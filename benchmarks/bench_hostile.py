@@ -8,8 +8,8 @@ from typing import Final
 
 from benchmarks import hostile_texts
 from benchmarks.attack import MOST, STRANGER_SECONDS
-from benchmarks.attacks import ATTACKS, FAILING, OPENING
-from benchmarks.harness import TINY, Benchmark, Broken, Effort, KnownMiss, Table, marked, times
+from benchmarks.attacks import ATTACKS
+from benchmarks.harness import TINY, Benchmark, Broken, Effort, Table, marked, times
 from benchmarks.office import USERS
 from benchmarks.silent_queue import mean_wait
 
@@ -25,8 +25,9 @@ to be filed; one whose message is discarded, and who waits for the Feedback; own
 DCP, who wait for a message, and who send one. Each number is the mean time of a user beside the attack, as a multiple
 of the time beside the same attack on another post office of the same local stack. The two share the machine and the
 embedded AWS and nothing else, so the number shows what the queues, tables and functions of a post office add, and not
-that the processors are busy. Goals: ≤ {MOST:g} for proven senders and owners; a new sender's message is filed, and
-Feedback arrives, within {STRANGER_SECONDS:g} s.
+that the processors are busy. Two visits of each user pass before anything is measured, in which the functions start: on
+AWS, too, a request that starts an instance waits for that. Goals: ≤ {MOST:g} for proven senders and owners; a new
+sender's message is filed, and Feedback arrives, within {STRANGER_SECONDS:g} s.
 
 Forged mail leaves tombstones in the mailbox of the owner who lists, and a listing reads those of the last 75 seconds
 (*Forged mail to one mailbox* in [SECURITY.md](../SECURITY.md)).
@@ -77,12 +78,6 @@ BROKEN: Final = tuple(
     for attack in ATTACKS
     for bound in attack.bounds
 )
-_TIMES: Final = "times in the last three runs. The reason is not known."
-KNOWN: Final = (
-    KnownMiss("proven sender", (FAILING.attack,), f"1.4 to 2.3 {_TIMES}"),
-    KnownMiss("owner lists", (FAILING.attack, OPENING.attack), f"1.8 to 2.5 {_TIMES}"),
-    KnownMiss("owner asks over DCP", (FAILING.attack,), f"1.7 to 2.6 {_TIMES}"),
-)
 BENCHMARK: Final = Benchmark(
-    "hostile", "Waiting times beside an attack", NOTES, measure, (*BROKEN, *hostile_texts.BROKEN), KNOWN
+    "hostile", "Waiting times beside an attack", NOTES, measure, (*BROKEN, *hostile_texts.BROKEN)
 )

@@ -274,9 +274,8 @@ def _put_indices_first(root: JsonValue) -> None:
             if type(each) is dict and len(each) > 1:
                 names = sorted(each, key=index)
                 if names != list(each):
-                    in_order = [(name, each[name]) for name in names]
-                    each.clear()
-                    each.update(in_order)
+                    for name in names:
+                        each[name] = each.pop(name)
         members = chain.from_iterable([each.values() if type(each) is dict else each for each in level])
         level = [member for member in members if member and (type(member) is list or type(member) is dict)]
 
