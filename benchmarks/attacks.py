@@ -111,7 +111,7 @@ def _forge_unsigned(office: Office, number: int, hosts: int = _HOSTS) -> None:
     office.post("/inbox", json.dumps(office.envelope(sender)).encode())
 
 
-_FEEDBACK: Final = Attack(
+FEEDBACK: Final = Attack(
     f"10 forged messages a second, whose senders' {_HOSTS} hosts never answer",
     {
         "the queue of Feedback": (
@@ -139,7 +139,7 @@ _FEEDBACK: Final = Attack(
     _put_hosts,
     _listen,
 )
-_FAILING: Final = Attack(
+FAILING: Final = Attack(
     f"10 forged messages a second, whose senders' {_FEW_HOSTS} hosts have not answered for {_LEARNT_AFTER_SECONDS:g} s",
     {
         "the memory of failing names and addresses": (
@@ -329,8 +329,8 @@ _STRANGERS_OVER_DCP: Final = Attack(
 ATTACKS: Final = (
     _SILENT,
     _SLOW,
-    _FEEDBACK,
-    _FAILING,
+    FEEDBACK,
+    FAILING,
     _SYNCHRONOUS,
     _DM3,
     _OPENING,

@@ -368,7 +368,7 @@ def visits(office: Office, rounds: int, most: Mapping[str, float] = MappingProxy
             seconds[user] += office.visit(waits) / rounds
             if seconds[user] > most.get(user, inf):
                 return seconds
-    seconds[DISCARD] = sum(office.sender_of_a_discard(*each) for each in discards) / rounds
+    seconds[DISCARD] = sum(office.sender_of_a_discard(*each) / rounds for each in discards)
     return seconds
 
 

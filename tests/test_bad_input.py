@@ -264,9 +264,10 @@ def difference(before: Json, after: Json) -> Json:
             assert held.items() <= after[place].items()
             new: Any = {name: after[place][name] for name in after[place].keys() - held.keys()}
         else:
-            lost = [entry for entry in held if entry not in after[place]]
-            assert not lost, f"changed or gone in {place}"
-            new = [entry for entry in after[place] if entry not in held]
+            new = [*after[place]]
+            for entry in held:
+                assert entry in new, f"changed or gone in {place}"
+                new.remove(entry)
         if new:
             fresh[place] = new
     return fresh

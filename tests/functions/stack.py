@@ -36,7 +36,7 @@ from tests.patience import PATIENCE
 from postroom.local.clients import REGION
 from postroom.local.intrinsics import Evaluator
 from postroom.local.translate import translate
-from postroom.pipeline.look_ups import SENDERS_KIND
+from postroom.pipeline.look_ups import RECEIVERS_KIND, SENDERS_KIND
 
 ACCOUNT = "123456789012"
 MOTO_REGION = "eu-west-1"
@@ -106,9 +106,14 @@ class FunctionsStack:
             return handler(event, context)
 
     def wait_for_look_ups(self) -> None:
-        """Wait until look-ups of senders that a request left behind have ended."""
-        while any(row["pk"]["S"].startswith(SENDERS_KIND) for row in self.deployed.rows("LimitsTable")):
+        """Wait until look-ups that a request of dm3 left behind have ended."""
+        until = time.monotonic() + PATIENCE
+        while any(row["pk"]["S"].startswith((SENDERS_KIND, RECEIVERS_KIND)) for row in self._limits()):
+            assert time.monotonic() < until, "a look-up goes on"
             time.sleep(0.01)
+
+    def _limits(self) -> list[Json]:
+        return self.deployed.rows("LimitsTable")
 
     def start(self, function: str) -> ModuleType:
         """The module of the handler, imported once per stack with the template's environment."""

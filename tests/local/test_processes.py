@@ -377,6 +377,8 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     assert parameters(dynamodb._evaluate_condition) == ["expr", "item", "attr_values", "attr_names", "slot"]
     assert "_evaluate_condition" in names(dynamodb._query)
     assert parameters(dynamodb._key_condition_clauses) == ["tokens"]
+    assert parameters(dynamodb._check_reserved_keyword_usage) == ["tokens"]
+    assert parameters(dynamodb._check_redundant_parens)[:2] == ["tokens", "slot"]
     assert parameters(dynamodb._tokenize) == ["expr"]
     assert parameters(dynamodb._condition_syntax_error) == ["expr", "slot"]
 
@@ -396,7 +398,8 @@ def test_expressions_that_are_parsed_once_mean_what_they_did(monkeypatch) -> Non
 
 KEY_CLAUSES = (
     "sk = :a", "sk BETWEEN :a AND :b", "#sk between :a and :b", "begins_with(sk, :a)", "begins_with ( #sk , :a )",
-    "sk < :a", "sk >= :a",
+    "sk < :a", "sk >= :a", "(sk = :a)", "((sk = :a))", "begins_with(sk = :a)", "begins_with(sk, :a", "at = :a",
+    "", "sk", "1 = :a", "other = :a", "sk = :unknown",
 )  # fmt: skip
 KEYS = ({"S": ""}, {"S": "#"}, {"S": "m#"}, {"S": "m#1"}, {"S": "m#~"}, {"S": "\U0001f600"}, {"N": "1"}, {"N": "2"})
 
@@ -415,6 +418,17 @@ def test_keys_that_are_compared_directly_meet_the_conditions_that_they_did(monke
     monkeypatch.setattr(dynamodb, "_evaluate_condition", dynamodb._evaluate_condition)
     ministack.compare_keys_directly()
     assert results() == evaluated
+
+
+@pytest.mark.parametrize("clause", ["sk = :a", "sk BETWEEN :a AND :a", "begins_with(#sk, :a)"])
+def test_no_condition_of_texts_is_evaluated_for_each_row(clause: str, monkeypatch) -> None:
+    from ministack.services import dynamodb
+
+    monkeypatch.setattr(dynamodb, "_evaluate_condition", lambda *_: pytest.fail("it was evaluated"))
+    ministack.compare_keys_directly()
+    row, values = {"pk": {"S": "p"}, "sk": {"S": "m#"}}, {":pk": {"S": "p"}, ":a": {"S": "m#"}}
+    given = (f"pk = :pk AND {clause}", row, values, {"#sk": "sk"}, "KeyConditionExpression")
+    assert dynamodb._evaluate_condition(*given)
 
 
 def result_of(evaluate: Callable[[], bool]) -> bool | str:

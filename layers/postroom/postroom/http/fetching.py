@@ -1,4 +1,4 @@
-"""The contents of mailboxes: reading of the messages of rows in parallel, within a time limit, and its failures."""
+"""Parallel reading of messages within a time limit, and the error for contents that cannot be read."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +75,7 @@ def reading_contents() -> Iterator[None]:
     """Raise NotNowError(CONTENT_UNAVAILABLE) for each failure to read a message or a container that exists.
 
     Such a failure shows that the content exists, and a bug may affect one message only. So these failures have their
-    own reason, with which a request of DCP counts (`http.dcp_operations`).
+    own reason, with which a request of DCP counts (`http.dcp_operations`). A TheirError passes unchanged.
     """
     with unexpected_as(CONTENT_UNAVAILABLE):
         try:

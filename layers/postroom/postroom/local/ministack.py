@@ -46,6 +46,7 @@ from postroom.local.signed_requests import SignedRequests, draw_secrets_of_funct
 
 _LOOK_SECONDS: Final = 0.05
 _MOST_EXPRESSIONS: Final = 512
+_KEY_CONDITION: Final = "KeyConditionExpression"
 Key = str
 """The key by which MiniStack counts the invocations of a function: `account:region:name`."""
 Mapping = tuple[str, str, dict[str, Any]]
@@ -323,10 +324,10 @@ def compare_keys_directly() -> None:
             text: str = values[value]["S"]
             return text
 
-        if slot == "KeyConditionExpression":
+        if slot == _KEY_CONDITION and (tests := tests_of(expression)):
             with suppress(_EvaluatedError, KeyError):
                 # All of them: a range whose end is before its begin is refused, whatever the row is.
-                met = [test(row[names.get(name, name)]["S"], text_of) for name, test in tests_of(expression)]
+                met = [test(row[names.get(name, name)]["S"], text_of) for name, test in tests]
                 return all(met)
         evaluated: bool = evaluate(expression, row, values, names, slot)
         return evaluated
@@ -335,21 +336,37 @@ def compare_keys_directly() -> None:
 
 
 class _EvaluatedError(Exception):
-    """MiniStack evaluates this condition: it is not one of texts, or is to be refused."""
+    """MiniStack evaluates this condition: it does not compare texts, or is to be refused."""
 
 
 def _key_tests(expression: str) -> list[_KeyTest]:
-    """The clauses of a key condition. Raises _EvaluatedError."""
-    return [_key_test(clause) for clause in dynamodb._key_condition_clauses(dynamodb._tokenize(expression))]
+    """The clauses of a key condition; none: MiniStack evaluates it."""
+    tokens = dynamodb._tokenize(expression)
+    if (
+        dynamodb._check_reserved_keyword_usage(tokens)
+        or dynamodb._check_redundant_parens(tokens, _KEY_CONDITION)
+        or dynamodb._condition_syntax_error(expression, _KEY_CONDITION)
+    ):
+        return []
+    try:
+        return [_key_test(clause) for clause in dynamodb._key_condition_clauses(tokens)]
+    except _EvaluatedError:
+        return []
 
 
 def _key_test(clause: list[tuple[str, str]]) -> _KeyTest:
     match clause:
-        case [(_, name), ("EQ", _), ("VALUE_REF", value)]:
+        case [("IDENT" | "NAME_REF", name), ("EQ", _), ("VALUE_REF", value)]:
             return name, lambda text, texts: text == texts(value)
-        case [(_, name), ("IDENT", "BETWEEN"), ("VALUE_REF", first), ("IDENT", "AND"), ("VALUE_REF", last)]:
+        case [
+            ("IDENT" | "NAME_REF", name), ("IDENT", "BETWEEN"), ("VALUE_REF", first), ("IDENT", "AND"),
+            ("VALUE_REF", last),
+        ]:  # fmt: skip
             return name, lambda text, texts: _is_between(texts(first), text, texts(last))
-        case [("IDENT", "begins_with"), _, (_, name), _, ("VALUE_REF", value), _]:
+        case [
+            ("IDENT", "begins_with"), ("LPAREN", _), ("IDENT" | "NAME_REF", name), ("COMMA", _), ("VALUE_REF", value),
+            ("RPAREN", _),
+        ]:  # fmt: skip
             return name, lambda text, texts: text.startswith(texts(value))
     raise _EvaluatedError
 
