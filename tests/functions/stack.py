@@ -107,13 +107,10 @@ class FunctionsStack:
 
     def wait_for_look_ups(self) -> None:
         """Wait until look-ups that a request of dm3 left behind have ended."""
-        until = time.monotonic() + PATIENCE
-        while any(row["pk"]["S"].startswith((SENDERS_KIND, RECEIVERS_KIND)) for row in self._limits()):
+        until, kinds = time.monotonic() + PATIENCE, (SENDERS_KIND, RECEIVERS_KIND)
+        while any(row["pk"]["S"].startswith(kinds) for row in self.deployed.rows("LimitsTable")):
             assert time.monotonic() < until, "a look-up goes on"
             time.sleep(0.01)
-
-    def _limits(self) -> list[Json]:
-        return self.deployed.rows("LimitsTable")
 
     def start(self, function: str) -> ModuleType:
         """The module of the handler, imported once per stack with the template's environment."""
