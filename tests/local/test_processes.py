@@ -12,8 +12,6 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -339,7 +337,7 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     from ministack import app as ministack_app
     from ministack.core import iam_actions, lambda_runtime
     from ministack.core.lambda_runtime import Worker
-    from ministack.services import dynamodb, lambda_svc
+    from ministack.services import lambda_svc
 
     def parameters(function: Callable[..., object]) -> list[str]:
         return list(inspect.signature(function).parameters)
@@ -373,69 +371,6 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     assert "extract_iam_action" in names(ministack_app._dispatch_service_request)
     assert "shutdown_trigger" in parameters(hypercorn.asyncio.serve)
     assert {"hypercorn.asyncio", "serve"} <= names(ministack_app.main)
-    assert {"_tokenize", "_condition_syntax_error"} <= names(dynamodb._evaluate_condition)
-    assert parameters(dynamodb._evaluate_condition) == ["expr", "item", "attr_values", "attr_names", "slot"]
-    assert "_evaluate_condition" in names(dynamodb._query)
-    assert parameters(dynamodb._key_condition_clauses) == ["tokens"]
-    assert parameters(dynamodb._check_reserved_keyword_usage) == ["tokens"]
-    assert parameters(dynamodb._check_redundant_parens)[:2] == ["tokens", "slot"]
-    assert parameters(dynamodb._tokenize) == ["expr"]
-    assert parameters(dynamodb._condition_syntax_error) == ["expr", "slot"]
-
-
-def test_expressions_that_are_parsed_once_mean_what_they_did(monkeypatch) -> None:
-    from ministack.services import dynamodb
-
-    for name in ("_tokenize", "_condition_syntax_error"):
-        monkeypatch.setattr(dynamodb, name, getattr(dynamodb, name))
-    ministack.parse_expressions_once()
-    for _ in range(2):
-        for expression, holds in (("a = :one", True), ("NOT a = :one", False), ("attribute_exists(b)", False)):
-            assert dynamodb._evaluate_condition(expression, {"a": {"N": "1"}}, {":one": {"N": "1"}}, {}) is holds
-        with pytest.raises(ValueError, match=r'token: "b"'):
-            dynamodb._evaluate_condition("a b", {}, {}, {})
-
-
-KEY_CLAUSES = (
-    "sk = :a", "sk BETWEEN :a AND :b", "#sk between :a and :b", "begins_with(sk, :a)", "begins_with ( #sk , :a )",
-    "sk < :a", "sk >= :a", "(sk = :a)", "((sk = :a))", "begins_with(sk = :a)", "begins_with(sk, :a", "at = :a",
-    "", "sk", "1 = :a", "other = :a", "sk = :unknown",
-)  # fmt: skip
-KEYS = ({"S": ""}, {"S": "#"}, {"S": "m#"}, {"S": "m#1"}, {"S": "m#~"}, {"S": "\U0001f600"}, {"N": "1"}, {"N": "2"})
-
-
-def test_keys_that_are_compared_directly_meet_the_conditions_that_they_did(monkeypatch) -> None:
-    from ministack.services import dynamodb
-
-    def results() -> list[bool | str]:
-        return [
-            result_of(partial(dynamodb._evaluate_condition, f"pk = :pk AND {clause}", {"pk": pk, "sk": sk},
-                              {":pk": {"S": "p"}, ":a": first, ":b": last}, {"#sk": "sk"}, "KeyConditionExpression"))
-            for clause, sk, first, last, pk in product(KEY_CLAUSES, KEYS, KEYS, KEYS, ({"S": "p"}, {"S": "q"}))
-        ]  # fmt: skip
-
-    evaluated = results()
-    monkeypatch.setattr(dynamodb, "_evaluate_condition", dynamodb._evaluate_condition)
-    ministack.compare_keys_directly()
-    assert results() == evaluated
-
-
-@pytest.mark.parametrize("clause", ["sk = :a", "sk BETWEEN :a AND :a", "begins_with(#sk, :a)"])
-def test_no_condition_of_texts_is_evaluated_for_each_row(clause: str, monkeypatch) -> None:
-    from ministack.services import dynamodb
-
-    monkeypatch.setattr(dynamodb, "_evaluate_condition", lambda *_: pytest.fail("it was evaluated"))
-    ministack.compare_keys_directly()
-    row, values = {"pk": {"S": "p"}, "sk": {"S": "m#"}}, {":pk": {"S": "p"}, ":a": {"S": "m#"}}
-    given = (f"pk = :pk AND {clause}", row, values, {"#sk": "sk"}, "KeyConditionExpression")
-    assert dynamodb._evaluate_condition(*given)
-
-
-def result_of(evaluate: Callable[[], bool]) -> bool | str:
-    try:
-        return evaluate()
-    except ValueError as error:
-        return str(error)
 
 
 @pytest.mark.parametrize(

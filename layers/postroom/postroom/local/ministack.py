@@ -9,8 +9,8 @@ logged; here, it gives them time. When MiniStack is told to stop, it waits for r
 state; here they are stopped. MiniStack asks for a permission `sqs:…Batch` of its own; here, as on AWS, whoever may
 send, delete or hide a message may do the same with a batch. MiniStack answers everybody; here, only requests that are
 signed by a key of this stack (`signed_requests`). MiniStack extracts code and layers for each process; here the
-processes share the files, and what Python compiles of them. MiniStack parses an expression for each row that it
-evaluates it for; here, once. It evaluates key conditions for each row; here, it compares the keys.
+processes share the files, and what Python compiles of them. MiniStack parses conditions again and again; here, once
+(`conditions`).
 
 tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
 """
@@ -29,7 +29,6 @@ import termios
 import zipfile
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from threading import Condition, Lock, Thread
 from types import SimpleNamespace
@@ -38,15 +37,14 @@ from typing import Any, Final
 import hypercorn.asyncio
 import ministack.app
 from ministack.core import iam_actions, lambda_runtime, persistence
-from ministack.services import dynamodb, lambda_svc
+from ministack.services import lambda_svc
 
+from postroom.local.conditions import compare_texts, parse_once
 from postroom.local.kept_state import KeptState, copy_queues_in_one_step, show_hidden_messages
 from postroom.local.patience import FUNCTION_SECONDS
 from postroom.local.signed_requests import SignedRequests, draw_secrets_of_functions
 
 _LOOK_SECONDS: Final = 0.05
-_MOST_EXPRESSIONS: Final = 512
-_KEY_CONDITION: Final = "KeyConditionExpression"
 Key = str
 """The key by which MiniStack counts the invocations of a function: `account:region:name`."""
 Mapping = tuple[str, str, dict[str, Any]]
@@ -297,86 +295,6 @@ def share_code() -> None:
     lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": _SharedZip})
 
 
-def parse_expressions_once() -> None:
-    """Keep what expressions of DynamoDB are parsed to: a query evaluates two for each row of its partition."""
-    keeping = functools.lru_cache(_MOST_EXPRESSIONS)
-    tokens = keeping(dynamodb._tokenize)
-    dynamodb._tokenize = lambda expression: list(tokens(expression))
-    dynamodb._condition_syntax_error = keeping(dynamodb._condition_syntax_error)
-
-
-_Texts = Callable[[str], str]
-"""The text of a value, by its placeholder. Raises KeyError if it is another kind of value."""
-_KeyTest = tuple[str, Callable[[str, _Texts], bool]]
-"""An attribute of a key, and whether its text meets a clause of a key condition."""
-
-
-def compare_keys_directly() -> None:
-    """Compare keys that are texts, where MiniStack evaluates the key condition of a query for each row of a partition,
-    and for each page again."""
-    evaluate = dynamodb._evaluate_condition
-    tests_of = functools.lru_cache(_MOST_EXPRESSIONS)(_key_tests)
-
-    def evaluate_or_compare(
-        expression: str, row: Any, values: Any, names: Any, slot: str = "ConditionExpression"
-    ) -> bool:
-        def text_of(value: str) -> str:
-            text: str = values[value]["S"]
-            return text
-
-        if slot == _KEY_CONDITION and (tests := tests_of(expression)):
-            with suppress(_EvaluatedError, KeyError):
-                # All of them: a range whose end is before its begin is refused, whatever the row is.
-                met = [test(row[names.get(name, name)]["S"], text_of) for name, test in tests]
-                return all(met)
-        evaluated: bool = evaluate(expression, row, values, names, slot)
-        return evaluated
-
-    dynamodb._evaluate_condition = evaluate_or_compare
-
-
-class _EvaluatedError(Exception):
-    """MiniStack evaluates this condition: it does not compare texts, or is to be refused."""
-
-
-def _key_tests(expression: str) -> list[_KeyTest]:
-    """The clauses of a key condition; none: MiniStack evaluates it."""
-    tokens = dynamodb._tokenize(expression)
-    if (
-        dynamodb._check_reserved_keyword_usage(tokens)
-        or dynamodb._check_redundant_parens(tokens, _KEY_CONDITION)
-        or dynamodb._condition_syntax_error(expression, _KEY_CONDITION)
-    ):
-        return []
-    try:
-        return [_key_test(clause) for clause in dynamodb._key_condition_clauses(tokens)]
-    except _EvaluatedError:
-        return []
-
-
-def _key_test(clause: list[tuple[str, str]]) -> _KeyTest:
-    match clause:
-        case [("IDENT" | "NAME_REF", name), ("EQ", _), ("VALUE_REF", value)]:
-            return name, lambda text, texts: text == texts(value)
-        case [
-            ("IDENT" | "NAME_REF", name), ("IDENT", "BETWEEN"), ("VALUE_REF", first), ("IDENT", "AND"),
-            ("VALUE_REF", last),
-        ]:  # fmt: skip
-            return name, lambda text, texts: _is_between(texts(first), text, texts(last))
-        case [
-            ("IDENT", "begins_with"), ("LPAREN", _), ("IDENT" | "NAME_REF", name), ("COMMA", _), ("VALUE_REF", value),
-            ("RPAREN", _),
-        ]:  # fmt: skip
-            return name, lambda text, texts: text.startswith(texts(value))
-    raise _EvaluatedError
-
-
-def _is_between(first: str, text: str, last: str) -> bool:
-    if first > last:
-        raise _EvaluatedError
-    return first <= text <= last
-
-
 if __name__ == "__main__":
     slots = InvocationSlots(*map(int, sys.argv[1:]))
     bound_processes(slots)
@@ -384,8 +302,8 @@ if __name__ == "__main__":
     give_time()
     authorize_batches_as_single_messages()
     share_code()
-    parse_expressions_once()
-    compare_keys_directly()
+    parse_once()
+    compare_texts()
     stop_at_once(slots)
     keep_state()
     end_with_supervisor()
