@@ -5,7 +5,6 @@ import gc
 import io
 import json
 import os
-import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -147,7 +146,6 @@ class FaultStack:
         """
         self._functions.settings = {**self._settings, **settings}
         CLOCK.be_right()
-        sys.stdout.flush()
         self._functions.end()
         self._clients.empty()
         self.tap.close()
