@@ -8,8 +8,8 @@ from typing import Final
 
 from benchmarks import hostile_texts
 from benchmarks.attack import MOST, STARTING_ROUNDS, STRANGER_SECONDS
-from benchmarks.attacks import ATTACKS, FAILING, FEEDBACK
-from benchmarks.harness import TINY, Benchmark, Broken, Effort, KnownMiss, Table, marked, times
+from benchmarks.attacks import ATTACKS
+from benchmarks.harness import TINY, Benchmark, Broken, Effort, Table, marked, times
 from benchmarks.office import USERS
 from benchmarks.silent_queue import mean_wait
 
@@ -26,9 +26,9 @@ DCP, who wait for a message, and who send one. Each number is the mean time of a
 of the time beside the same attack on another post office of the same local stack. The two share the machine and the
 embedded AWS and nothing else, so the number shows what the queues, tables and functions of a post office add, and not
 that the processors are busy. Goals: ≤ {MOST:g} for proven senders and owners; a new sender's message is filed, and
-Feedback arrives, within {STRANGER_SECONDS:g} s. The first {STARTING_ROUNDS} visits of each user beside an attack are
-not in the mean: the attack starts instances of functions, as on AWS, and here on the processors that all share. These
-visits take at most {STRANGER_SECONDS:g} s on average, of everybody.
+Feedback arrives, within {STRANGER_SECONDS:g} s on average. The first {STARTING_ROUNDS} visits of each proven sender and
+owner beside an attack are not in the mean: the attack starts instances of functions, as on AWS, and here on the
+processors that all share. These visits take at most {STRANGER_SECONDS:g} s on average.
 
 Forged mail leaves tombstones in the mailbox of the owner who lists, and a listing reads those of the last 75 seconds
 (*Forged mail to one mailbox* in [SECURITY.md](../SECURITY.md)).
@@ -79,13 +79,6 @@ BROKEN: Final = tuple(
     for attack in ATTACKS
     for bound in attack.bounds
 )
-_TOMBSTONES: Final = (
-    "some 750 tombstones of the last 75 seconds, for each of which the embedded AWS evaluates a filter: with 800, a "
-    "listing takes 161 ms instead of 113 on an idle stack, and a request over DCP 92 ms instead of 52."
-)
-KNOWN: Final = tuple(
-    KnownMiss(user, (FEEDBACK.attack, FAILING.attack), _TOMBSTONES) for user in ("owner lists", "owner asks over DCP")
-)
 BENCHMARK: Final = Benchmark(
-    "hostile", "Waiting times beside an attack", NOTES, measure, (*BROKEN, *hostile_texts.BROKEN), KNOWN
+    "hostile", "Waiting times beside an attack", NOTES, measure, (*BROKEN, *hostile_texts.BROKEN)
 )

@@ -127,6 +127,13 @@ class Office:
         keys = [b64encode(self.key.public.spki()).decode(), secp.public.encode()]
         self.storage.mailboxes.set_keys(name, keys)
 
+    def forget_queued(self) -> None:
+        """Empty the queues: they may hold what an attack left."""
+        sqs = self.deployment.client("sqs")
+        for name, url in self.deployment.outputs.items():
+            if name.endswith("QueueUrl"):
+                sqs.purge_queue(QueueUrl=url)
+
     # --- what anybody can do -----------------------------------------------------------------------------------------
     def envelope(self, sender: str, subject: str = SUBJECT, receiver: str = "") -> dict[str, JsonValue]:
         """A message, signed by a key that the sender's domain may have or not."""
