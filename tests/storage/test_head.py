@@ -95,18 +95,20 @@ def test_a_pass_over_many_tombstones_raises_the_head_past_them(mailbox: Mailbox,
 def test_a_pass_that_is_ended_before_its_first_message_leaves_less_for_the_next_one(
     mailbox: Mailbox, worth_it: None
 ) -> None:
-    mailbox.bury_all(9000, range(20))
-    live = mailbox.file(4000, 99)
+    for number in range(9):
+        mailbox.bury(9000 - number, number)
+    live = mailbox.file(4000, 9)
     walk = mailbox.reader.walk("a.com", 1, now=NOW, wanted=1)
-    assert [next(walk), next(walk)] == [PassedOver(mailbox.key(9000 - last, last).sk) for last in (0, 16)]
-    assert mailbox.heads.read(PK) == Head(mailbox.key(9000 - 16, 16).sk, 0)
+    assert [next(walk), next(walk)] == [PassedOver(mailbox.key(9000 - last, last).sk) for last in (0, 4)]
+    assert mailbox.heads.read(PK) == Head(mailbox.key(9000 - 4, 4).sk, 0)
     assert mailbox.listed() == [live]
     assert mailbox.heads.read(PK) == Head(live.sk, 0)
 
 
 @pytest.mark.usefixtures("worth_it")
 def test_a_pass_raises_the_head_no_further_once_a_late_message_was_filed(mailbox: Mailbox) -> None:
-    mailbox.bury_all(9000, range(20))
+    for number in range(9):
+        mailbox.bury(9000 - number, number)
     walk = mailbox.reader.walk("a.com", 1, now=NOW, wanted=1)
     next(walk), next(walk)
     raised = mailbox.heads.read(PK).sk
@@ -232,11 +234,11 @@ def test_a_page_does_not_read_again_what_an_earlier_one_passed_over_behind_its_c
 
 def test_pages_that_end_among_tombstones_learn_what_they_passed_over(mailbox: Mailbox, worth_it: None) -> None:
     first = mailbox.file(9500, 100)
-    mailbox.bury_all(9000, range(120))
-    mailbox.listed(cursor=mailbox.key(9000 - 100, 100).sk)
+    mailbox.bury_all(9000, range(40))
+    mailbox.listed(cursor=mailbox.key(9000 - 20, 20).sk)
     walk = mailbox.reader.walk("a.com", 1, now=NOW, wanted=1)
     assert next(walk) == mailbox.register.find(first)
-    assert [next(walk), next(walk)] == [PassedOver(mailbox.key(9000 - last, last).sk) for last in (3, 67)]
+    assert [next(walk), next(walk)] == [PassedOver(mailbox.key(9000 - last, last).sk) for last in (3, 19)]
     assert mailbox.listed(wanted=1) == [first]
     assert scanned(mailbox) < 30
 

@@ -204,9 +204,9 @@ class Reader:
                     query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
                     if passed_over:
                         yield PassedOver(last)
-                    # A caller that takes more than it announced is served with fewer and fewer requests; one that
-                    # meets tombstones only, with fewer still: there are as many as somebody made.
-                    limit = min(limit * (4 if live else 16), MOST_ROWS)
+                    # A caller that takes more than it announced, or meets tombstones only, is served with fewer and
+                    # fewer requests.
+                    limit = min(limit * 4, MOST_ROWS)
             if learning and left_out:
                 learning.gap_was_left_out(left_out)
 
