@@ -76,7 +76,9 @@ FILTERS = (
     "st = :a OR n = :b", "st = :a AND n = :a OR n = :b", "st = :a AND (n = :a) OR (n = :b)", "NOT st = :a AND n = :b",
     "(st = :a AND n = :b) OR n = :a", "st <> :a AND n = :b", "st = :a AND begins_with(n, :b)",
     "st = :a AND contains(n, n)", "st = :a AND size(n) > :b", "st = :a AND n BETWEEN :a AND :b", "st = :a AND",
-    "st = :a AND ((n = :b))", "st = :a AND at = :b", "st = :unknown", "missing = :a AND n = :b", "st.n = :a", "",
+    "st = :a AND attribute_exists(:b)", "st = :a AND NOT attribute_not_exists(n, :b)", "st = :a AND n IN (#st(n))",
+    "st = :a AND n IN (size(n))", "st = :a AND (n = :b -", "st = :a AND n = :b - 1", "st = :a AND ((n = :b))",
+    "st = :a AND at = :b", "st = :unknown", "missing = :a AND n = :b", "st.n = :a", "",
 )  # fmt: skip
 VALUES = ({"S": "L"}, {"S": "T"}, {"N": "1"}, {"N": "2"}, {"M": {"n": {"S": "L"}}})
 
@@ -85,7 +87,7 @@ def test_keys_that_are_compared_meet_the_conditions_that_they_did() -> None:
     def results() -> list[bool | str]:
         return [
             result_of(partial(dynamodb._evaluate_condition, f"pk = :pk AND {clause}", {"pk": pk, "sk": sk},
-                              {":pk": {"S": "p"}, ":a": first, ":b": last}, {"#sk": "sk"}, KEY_CONDITION))
+                              {":pk": {"S": "p"}, ":a": first, ":b": last}, {"#sk": "sk", "sk": "pk"}, KEY_CONDITION))
             for clause, sk, first, last, pk in product(KEY_CLAUSES, KEYS, KEYS, KEYS, ({"S": "p"}, {"S": "q"}))
         ]  # fmt: skip
 
@@ -97,7 +99,7 @@ def test_keys_that_are_compared_meet_the_conditions_that_they_did() -> None:
 def test_rows_whose_first_clause_is_compared_meet_the_filters_that_they_did() -> None:
     def results() -> list[bool | str]:
         return [
-            result_of(partial(dynamodb._evaluate_condition, condition, row, values, {"#st": "st"}, FILTER))
+            result_of(partial(dynamodb._evaluate_condition, condition, row, values, {"#st": "st", "st": "n"}, FILTER))
             for condition, st, n, first, last in product(FILTERS, VALUES, VALUES, VALUES, VALUES)
             for row, values in product([{"st": st, "n": n}, {"st": st}], [{":a": first, ":b": last}])
         ]

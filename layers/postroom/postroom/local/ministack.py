@@ -9,10 +9,10 @@ logged; here, it gives them time. When MiniStack is told to stop, it waits for r
 state; here they are stopped. MiniStack asks for a permission `sqs:…Batch` of its own; here, as on AWS, whoever may
 send, delete or hide a message may do the same with a batch. MiniStack answers everybody; here, only requests that are
 signed by a key of this stack (`signed_requests`). MiniStack extracts code and layers for each process; here the
-processes share the files, and what Python compiles of them. MiniStack parses conditions again and again; here, once
-(`conditions`).
+processes share the files, and what Python compiles of them. MiniStack parses conditions and policies again and again,
+and evaluates conditions for each row; here, they are parsed once, and texts are compared (`conditions`).
 
-tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
+tests/local/test_processes.py and test_conditions.py test which parts of MiniStack are replaced, and what these need.
 """
 
 import array
