@@ -19,7 +19,8 @@ from postroom.local.emulator import Processes
 MOST: Final = 2.0
 """The most times its quiet duration that something honest may take beside an attack."""
 STRANGER_SECONDS: Final = 10.0
-"""The longest that honest strangers may wait on average, beside an attack; and others, in the starting rounds."""
+"""The longest that honest strangers may wait on average, beside an attack; and others, in the starting rounds, in
+which strangers may wait twice as long."""
 STRANGERS: Final = ("new sender", DISCARD)
 """The honest users of whom a post office knows no more than of those who attack it."""
 ROUNDS: Final = 16
@@ -72,7 +73,7 @@ class Attack:
         return self.attack, *(waits.cell() for waits in self.measure(effort))
 
     def is_seen(self, bound: str, effort: Effort) -> bool:
-        """Whether a user waits too long without a bound beside the attack, and not without the attack."""
+        """Whether a user waits too long without a bound, and only while the office of this user is attacked."""
         with tempfile.TemporaryDirectory(prefix="postroom-broken-") as copy:
             root = Path(copy)
             for name in _DEPLOYED:
@@ -87,7 +88,8 @@ class Attack:
         self, effort: Effort, template: Path = ROOT / "template.yaml", *, until_missed: bool = False
     ) -> list["Waits"]:
         """How long the honest users of an office wait, in their order: beside the same attack on another one, which
-        shares the machine with it, and beside the attack on theirs. `until_missed`: only until a goal is missed."""
+        shares the machine with it, and beside the attack on theirs, when the queues of the other one have been emptied.
+        `until_missed`: only until a goal is missed."""
         processes = Processes(queue=4, http=self.http_processes)
         starting, rounds = (0, 1) if effort == TINY else (STARTING_ROUNDS, ROUNDS)
         newcomers = 2 * (starting + rounds) + 1
@@ -101,14 +103,12 @@ class Attack:
                     _ = visits(office, starting)
                     quiet = visits(office, rounds)
                 goals = {user: _goal(user, quiet[user]) for user in USERS if until_missed}
-                other.forget_queued()  # or the machine would have two attacks' Feedback to try again
-                goals_at_first = dict.fromkeys(set(goals).difference(STRANGERS), STRANGER_SECONDS)
+                other.forget_queued()  # or the machine would go on with what two attacks sent
+                goals_at_first = {user: _goal_at_first(user) for user in goals}
                 with _attacking(self, office):
                     first = visits(office, starting, goals_at_first)
                     is_missed = any(first[user] > most for user, most in goals_at_first.items())
                     beside = first if is_missed else visits(office, rounds, goals)
-        for user in STRANGERS:  # the start is no other to them: they may wait for seconds at any time
-            beside[user] = (starting * first[user] + rounds * beside[user]) / (starting + rounds)
         return [Waits(user, quiet[user], beside[user], first[user]) for user in USERS]
 
 
@@ -117,12 +117,14 @@ def _goal(user: str, quiet: float) -> float:
     return STRANGER_SECONDS if user in STRANGERS else MOST * quiet
 
 
+def _goal_at_first(user: str) -> float:
+    """The longest that a user may wait in the starting rounds, in seconds."""
+    return MOST * STRANGER_SECONDS if user in STRANGERS else STRANGER_SECONDS
+
+
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long a user waits, on average, in seconds: `quiet`, `beside` the attack, and `first`, when it begins.
-
-    `beside`: of strangers, from its beginning; of others, after the starting rounds.
-    """
+    """How long a user waits, on average, in seconds: `quiet`, `beside` the attack, and `first`, when it begins."""
 
     user: str
     quiet: float
@@ -132,20 +134,20 @@ class Waits:
     @property
     def are_short(self) -> bool:
         """Whether the goals are reached."""
-        return self.beside <= _goal(self.user, self.quiet) and not self._is_stalled_at_first
+        return self.beside <= _goal(self.user, self.quiet) and self._is_short_at_first
 
     @property
     def are_short_in_quiet(self) -> bool:
-        """Whether nobody waits for longer than a stranger may, without the attack."""
+        """Whether the user waits for no longer than a stranger may while another office is attacked."""
         return self.quiet <= STRANGER_SECONDS
 
     @property
-    def _is_stalled_at_first(self) -> bool:
-        return self.user not in STRANGERS and self.first > STRANGER_SECONDS
+    def _is_short_at_first(self) -> bool:
+        return self.first <= _goal_at_first(self.user)
 
     def cell(self) -> str:
         """The cell of a table."""
-        if self._is_stalled_at_first:
+        if not self._is_short_at_first:
             return f"{MISSED} {self.first:.2f} s at first"
         if self.user in STRANGERS:
             return f"{'' if self.are_short else f'{MISSED} '}{self.beside:.2f} s"
