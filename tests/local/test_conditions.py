@@ -1,6 +1,5 @@
 """Conditions of the embedded AWS mean what they mean to MiniStack, and few are evaluated."""
 
-import inspect
 from collections.abc import Callable
 from functools import partial
 from itertools import product
@@ -22,27 +21,6 @@ def _ministack_as_it_was(monkeypatch) -> None:
     for module, names in REPLACED:
         for name in names:
             monkeypatch.setattr(module, name, getattr(module, name))
-
-
-def test_ministack_has_the_names_that_are_replaced() -> None:
-    """Where it calls what is replaced, and by which arguments: a new version of it has to be read again."""
-
-    def parameters(function: Callable[..., object]) -> list[str]:
-        return list(inspect.signature(function).parameters)
-
-    def names(function: Callable[..., object]) -> set[str]:
-        return set(function.__code__.co_names)
-
-    assert {"_tokenize", "_condition_syntax_error"} <= names(dynamodb._evaluate_condition)
-    assert parameters(dynamodb._evaluate_condition) == ["expr", "item", "attr_values", "attr_names", "slot"]
-    assert "_evaluate_condition" in names(dynamodb._query)
-    assert parameters(dynamodb._key_condition_clauses) == ["tokens"]
-    assert parameters(dynamodb._check_reserved_keyword_usage) == ["tokens"]
-    assert parameters(dynamodb._check_redundant_parens)[:2] == ["tokens", "slot"]
-    assert parameters(dynamodb._tokenize) == ["expr"]
-    assert parameters(dynamodb._condition_syntax_error) == ["expr", "slot"]
-    assert "parse_policy_document" in names(iam_evaluator._gather_role_policies)
-    assert parameters(iam_evaluator.parse_policy_document) == ["doc"]
 
 
 def test_expressions_that_are_parsed_once_mean_what_they_did() -> None:

@@ -335,9 +335,9 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     """Where it calls what is replaced, and by which arguments: a new version of it has to be read again."""
     import hypercorn.asyncio
     from ministack import app as ministack_app
-    from ministack.core import iam_actions, lambda_runtime
+    from ministack.core import iam_actions, iam_evaluator, lambda_runtime
     from ministack.core.lambda_runtime import Worker
-    from ministack.services import lambda_svc
+    from ministack.services import dynamodb, lambda_svc
 
     def parameters(function: Callable[..., object]) -> list[str]:
         return list(inspect.signature(function).parameters)
@@ -371,6 +371,16 @@ def test_ministack_has_the_names_that_are_replaced() -> None:
     assert "extract_iam_action" in names(ministack_app._dispatch_service_request)
     assert "shutdown_trigger" in parameters(hypercorn.asyncio.serve)
     assert {"hypercorn.asyncio", "serve"} <= names(ministack_app.main)
+    assert {"_tokenize", "_condition_syntax_error"} <= names(dynamodb._evaluate_condition)
+    assert parameters(dynamodb._evaluate_condition) == ["expr", "item", "attr_values", "attr_names", "slot"]
+    assert "_evaluate_condition" in names(dynamodb._query)
+    assert parameters(dynamodb._key_condition_clauses) == ["tokens"]
+    assert parameters(dynamodb._check_reserved_keyword_usage) == ["tokens"]
+    assert parameters(dynamodb._check_redundant_parens)[:2] == ["tokens", "slot"]
+    assert parameters(dynamodb._tokenize) == ["expr"]
+    assert parameters(dynamodb._condition_syntax_error) == ["expr", "slot"]
+    assert "parse_policy_document" in names(iam_evaluator._gather_role_policies)
+    assert parameters(iam_evaluator.parse_policy_document) == ["doc"]
 
 
 @pytest.mark.parametrize(

@@ -65,23 +65,29 @@ def compare_texts() -> None:
     def evaluate_or_compare(
         expression: str, row: Any, values: Any, names: Any, slot: str = "ConditionExpression"
     ) -> bool:
-        def name_of(written: str) -> str:
-            name: str = names.get(written, written) if written.startswith("#") else written
-            return name
-
-        def text_of(value: str) -> str:
-            return _attribute(value).read(values)
-
         if slot in tests_of and (tests := tests_of[slot](expression)):
             with suppress(MalformedRowError, _RefusedRangeError):
-                # All of them: a range may be refused, whatever the row is.
-                met = [test(_attribute(name_of(name)).read(row), text_of) for name, test in tests]
-                if slot == _KEY_CONDITION or not all(met):
-                    return all(met)
+                met = _meets(tests, row, values, names)
+                if slot == _KEY_CONDITION or not met:
+                    return met
         evaluated: bool = evaluate(expression, row, values, names, slot)
         return evaluated
 
     dynamodb._evaluate_condition = evaluate_or_compare
+
+
+def _meets(tests: Sequence[_Test], row: Any, values: Any, names: Any) -> bool:
+    """Whether a row passes all tests. Raises MalformedRowError, _RefusedRangeError."""
+
+    def text_of(value: str) -> str:
+        return _attribute(value).read(values)
+
+    def attribute(written: str) -> Text:
+        return _attribute(names.get(written, written) if written.startswith("#") else written)
+
+    # A list, so that none is left out: a range may be refused, whatever the row is.
+    passed = [test(attribute(written).read(row), text_of) for written, test in tests]
+    return all(passed)
 
 
 def _key_tests(expression: str) -> Sequence[_Test]:

@@ -12,7 +12,7 @@ signed by a key of this stack (`signed_requests`). MiniStack extracts code and l
 processes share the files, and what Python compiles of them. MiniStack parses conditions and policies again and again,
 and evaluates conditions for each row; here, they are parsed once, and texts are compared (`conditions`).
 
-tests/local/test_processes.py and test_conditions.py test which parts of MiniStack are replaced, and what these need.
+tests/local/test_processes.py tests which parts of MiniStack are replaced, and what they depend on.
 """
 
 import array
